@@ -1,0 +1,103 @@
+package orderwriter
+
+import (
+	"context"
+
+	"flashsale/shared/order"
+	"flashsale/shared/sale"
+	"flashsale/shared/stock"
+)
+
+// write makes the rows of all claimed records in one transaction and then tells
+// Redis how each ended. If Redis does not hear it, the records come again: the
+// rows are known by then, and only the telling is repeated.
+func (b *batch) write(ctx context.Context, entries []entry) {
+	if len(entries) == 0 {
+		return
+	}
+	written, err := b.Orders.WriteBatch(ctx, placedOf(entries))
+	if err != nil {
+		b.fail(ctx, "write", err, entries...)
+		return
+	}
+	ends := map[stock.Shards]*ending{}
+	for i, e := range entries {
+		b.count(written[i])
+		end := ends[e.shards]
+		if end == nil {
+			end = &ending{}
+			ends[e.shards] = end
+		}
+		end.add(e, written[i])
+	}
+	for sh, end := range ends {
+		if err := end.tell(ctx, b.Stock, sh); err != nil {
+			b.fail(ctx, "confirm", err, end.entries...)
+		}
+	}
+}
+
+func (b *batch) count(w order.Written) {
+	switch w.Result {
+	case order.ResultNew:
+		b.written++
+	case order.ResultKnown:
+		b.known++
+	default:
+		b.rejected++
+	}
+}
+
+// An ending is what Redis must hear of one sale's rows.
+type ending struct {
+	entries  []entry
+	confirm  []stock.Confirmation
+	settled  []stock.Held // expired or cancelled before the record came again
+	rejected []stock.Held
+}
+
+func (d *ending) add(e entry, w order.Written) {
+	d.entries = append(d.entries, e)
+	held := stock.Held{OrderID: e.placed.OrderID, UserID: e.placed.UserID}
+	switch w.State {
+	case order.Pending, order.Paid:
+		d.confirm = append(d.confirm, stock.Confirmation{OrderID: held.OrderID, UserID: held.UserID, PayBy: w.PayBy})
+	case order.Expired, order.Cancelled:
+		d.settled = append(d.settled, held)
+	case order.Rejected:
+		d.rejected = append(d.rejected, held)
+	}
+}
+
+func (d *ending) tell(ctx context.Context, units *stock.Store, sh stock.Shards) error {
+	if len(d.confirm) > 0 {
+		if err := units.Confirm(ctx, sh, d.confirm); err != nil {
+			return err
+		}
+	}
+	for mode, held := range map[stock.ReleaseMode][]stock.Held{stock.Settled: d.settled, stock.Rejected: d.rejected} {
+		if len(held) == 0 {
+			continue
+		}
+		if _, err := units.Release(ctx, sh, mode, held); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bySale(entries []entry) map[stock.Shards][]entry {
+	groups := map[stock.Shards][]entry{}
+	for _, e := range entries {
+		groups[e.shards] = append(groups[e.shards], e)
+	}
+	return groups
+}
+
+func placedOf(entries []entry) []sale.Placed {
+	placed := make([]sale.Placed, len(entries))
+	for i, e := range entries {
+		placed[i] = e.placed
+	}
+	return placed
+}

@@ -1,0 +1,48 @@
+// Command lambda wires the purchase function.
+package main
+
+import (
+	"context"
+	"errors"
+	"log"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"flashsale/functions/purchase"
+	"flashsale/shared/apigw"
+	"flashsale/shared/config"
+	"flashsale/shared/connect"
+	"flashsale/shared/identity"
+	"flashsale/shared/orderlog"
+	"flashsale/shared/sale"
+	"flashsale/shared/stock"
+	"flashsale/shared/telemetry"
+)
+
+func main() { log.Fatal(run()) }
+
+func run() error {
+	cfg, err := config.Load[purchase.Config]()
+	if err != nil {
+		return err
+	}
+	rdb, err1 := connect.Redis(cfg.Redis)
+	kafka, err2 := connect.Kafka(cfg.Kafka, orderlog.ClientOptions()...)
+	shoppers, err3 := identity.New(cfg.Identity, time.Now)
+	mint, err4 := sale.NewMint([]byte(cfg.OrderIDs.Secret.Reveal()), time.Now)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return err
+	}
+	units := stock.New(rdb)
+	h := &purchase.Handler{
+		Catalog: stock.NewCatalog(units, time.Now), Stock: units,
+		Log:      orderlog.NewProducer(kafka, cfg.OrdersTopic),
+		Shoppers: shoppers, Mint: mint,
+		Edge: apigw.Edge{Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level), Origins: cfg.AllowedOrigins},
+	}
+	h.Warm(context.Background())
+	lambda.Start(h)
+	return nil
+}

@@ -1,0 +1,187 @@
+package saleadmin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flashsale/shared/order"
+	"flashsale/shared/orderlog"
+	"flashsale/shared/sale"
+	"flashsale/shared/stock"
+)
+
+// A report is a sale seen from both sides: the rows, and what Redis holds.
+type report struct {
+	SaleID            sale.ID      `json:"saleId"`
+	State             sale.State   `json:"state"`
+	Items             []itemReport `json:"items"`
+	RefundsDueUnknown int          `json:"refundsDueUnknown"` // money for orders that nobody knows
+	Unconfirmed       int64        `json:"unconfirmed"`       // holds whose row is not known to Redis yet
+	ReleasesWaiting   int          `json:"releasesWaiting"`
+	DeadLetters       int64        `json:"deadLetters"` // of all sales
+	WriterLag         int64        `json:"writerLag"`   // records not written yet, of all sales
+}
+
+type itemReport struct {
+	ItemID     sale.ItemID         `json:"itemId"`
+	Quantity   int                 `json:"quantity"`
+	Sold       int                 `json:"sold"`
+	Stock      int64               `json:"stock"`
+	Holds      holdReport          `json:"holds"`
+	Orders     map[order.State]int `json:"orders"`
+	RefundsDue int                 `json:"refundsDue"`
+	Shards     []shardReport       `json:"shards"`
+	Conserved  bool                `json:"conserved"` // stock + holds = quota in every shard
+	Drift      int64               `json:"drift"`     // units in Redis above the item's quantity
+}
+
+type holdReport struct {
+	Reserved  int64 `json:"reserved"`
+	Claimed   int64 `json:"claimed"`
+	Confirmed int64 `json:"confirmed"`
+}
+
+type shardReport struct {
+	Shard int   `json:"shard"`
+	Stock int64 `json:"stock"`
+	Holds int64 `json:"holds"`
+	Quota int64 `json:"quota"`
+}
+
+func (h *Handler) report(ctx context.Context, r request) (any, error) {
+	l, err := h.Orders.Listing(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := h.Orders.Report(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	answer := report{
+		SaleID: r.id, State: l.StateAt(h.Now(), l.Standing),
+		RefundsDueUnknown: rows.RefundsDueUnknown, ReleasesWaiting: rows.ReleasesWaiting,
+	}
+	for _, it := range rows.Items {
+		answer.Items = append(answer.Items, itemReport{
+			ItemID: it.ItemID, Quantity: it.Quantity, Sold: it.Sold, Orders: it.Orders, RefundsDue: it.RefundsDue,
+			Shards: []shardReport{}, Conserved: true,
+		})
+	}
+	if l.Loaded && !l.Archived {
+		if err := h.count(ctx, &l.Sale, &answer); err != nil {
+			return nil, err
+		}
+	}
+	if answer.WriterLag, err = orderlog.Lag(ctx, h.Kafka, h.Topics.Group, h.Topics.Orders); err != nil {
+		return nil, err
+	}
+	answer.DeadLetters, err = orderlog.DeadLetterCount(ctx, h.Kafka, h.Topics.DeadLetters)
+	return answer, err
+}
+
+// count adds what Redis holds. A shard that has lost its marker counts as
+// empty, so the loss shows as drift.
+func (h *Handler) count(ctx context.Context, s *sale.Sale, answer *report) error {
+	shards := stock.Of(s)
+	for shard := range shards.N {
+		seen, err := h.Stock.Check(ctx, shards, shard)
+		if err != nil {
+			return err
+		}
+		answer.Unconfirmed += seen.Outbox
+		for i := range answer.Items {
+			it := &answer.Items[i]
+			units := seen.Items[it.ItemID]
+			it.Stock += units.Stock
+			it.Holds.Reserved += units.Reserved
+			it.Holds.Claimed += units.Claimed
+			it.Holds.Confirmed += units.Confirmed
+			it.Shards = append(it.Shards, shardReport{Shard: shard, Stock: units.Stock, Holds: units.Holds(), Quota: units.Quota})
+			it.Conserved = it.Conserved && seen.Loaded && units.Drift() == 0
+			it.Drift += units.Stock + units.Holds()
+		}
+	}
+	for i := range answer.Items {
+		answer.Items[i].Drift -= int64(answer.Items[i].Quantity)
+	}
+	return nil
+}
+
+// An explanation answers "why was this shopper refused?".
+type explanation struct {
+	SaleID sale.ID     `json:"saleId"`
+	UserID string      `json:"userId"`
+	Hold   *holdView   `json:"hold"`
+	Orders []orderView `json:"orders"`
+	Story  []chapter   `json:"story"` // oldest first
+}
+
+type holdView struct {
+	OrderID     sale.OrderID `json:"orderId"`
+	ItemID      sale.ItemID  `json:"itemId"`
+	Claimed     bool         `json:"claimed"`
+	Unconfirmed bool         `json:"unconfirmed"`
+	ReservedAt  time.Time    `json:"reservedAt"`
+	PayBy       *time.Time   `json:"payBy,omitempty"`
+}
+
+type orderView struct {
+	OrderID sale.OrderID `json:"orderId"`
+	ItemID  sale.ItemID  `json:"itemId"`
+	Status  order.State  `json:"status"`
+	Reason  string       `json:"reason,omitempty"`
+}
+
+type chapter struct {
+	At   time.Time `json:"at"`
+	What string    `json:"what"`
+}
+
+func (h *Handler) explain(ctx context.Context, r request) (any, error) {
+	if !sale.ValidUserID(r.UserID) {
+		return nil, refusal{"BAD_REQUEST", "userId is missing or cannot be one."}
+	}
+	l, err := h.Orders.Listing(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	answer := explanation{SaleID: r.id, UserID: r.UserID, Orders: []orderView{}, Story: []chapter{}}
+	tell := func(at time.Time, format string, args ...any) {
+		if !at.IsZero() {
+			answer.Story = append(answer.Story, chapter{at.UTC(), fmt.Sprintf(format, args...)})
+		}
+	}
+	hold, held, err := h.Stock.Hold(ctx, stock.Of(&l.Sale), r.UserID)
+	if err != nil && !errors.Is(err, stock.ErrNotLoaded) {
+		return nil, err
+	}
+	orders, events, err := h.Orders.History(ctx, r.id, r.UserID)
+	if err != nil {
+		return nil, err
+	}
+	written := map[sale.OrderID]bool{}
+	for _, o := range orders {
+		written[o.ID] = true
+		answer.Orders = append(answer.Orders, orderView{o.ID, o.ItemID, o.State, o.Reason})
+		tell(o.ReservedAt, "reserved item %d as %s", o.ItemID, o.ID)
+	}
+	for _, e := range events {
+		tell(e.At, "%s %s", e.OrderID, strings.ReplaceAll(e.Kind, "_", " "))
+	}
+	if held {
+		view := holdView{OrderID: hold.OrderID, ItemID: hold.ItemID, Claimed: hold.Claimed, Unconfirmed: hold.Unconfirmed, ReservedAt: hold.ReservedAt}
+		if !hold.PayBy.IsZero() {
+			view.PayBy = &hold.PayBy
+		}
+		answer.Hold = &view
+		if !written[hold.OrderID] {
+			tell(hold.ReservedAt, "reserved item %d as %s, not written yet", hold.ItemID, hold.OrderID)
+		}
+	}
+	slices.SortStableFunc(answer.Story, func(a, b chapter) int { return a.At.Compare(b.At) })
+	return answer, nil
+}

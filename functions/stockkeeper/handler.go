@@ -1,0 +1,102 @@
+// Package stockkeeper keeps Redis in step with PostgreSQL.
+//
+// Each pass loads the stock of sales that are about to open, asserts window and
+// pauses on every shard, looks after holds that no writer has confirmed, and
+// publishes the catalog. It promises that passes may overlap and that trouble
+// with one sale does not keep the others from being looked after.
+package stockkeeper
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"flashsale/shared/config"
+	"flashsale/shared/order"
+	"flashsale/shared/recovery"
+	"flashsale/shared/sale"
+	"flashsale/shared/schedule"
+	"flashsale/shared/stock"
+)
+
+// loadAhead is how long before its opening a sale is loaded. Until then its
+// description may still change.
+const loadAhead = 10 * time.Minute
+
+// Config is what the function takes from its environment.
+type Config struct {
+	config.Redis
+	config.Kafka
+	config.Postgres
+	config.Log
+}
+
+// A Handler keeps the stock. It is safe for concurrent use.
+type Handler struct {
+	Orders *order.Store
+	Stock  *stock.Store
+	Keeper *recovery.Keeper
+	Log    *slog.Logger
+	Now    func() time.Time
+	Pause  time.Duration // between the passes of one invocation
+}
+
+// A Result counts what the passes did. Adopted, repaired and transfersFinished
+// belong to the answer's form; a sale of one shard has no transfers.
+type Result struct {
+	Loaded            int `json:"loaded"`
+	Republished       int `json:"republished"`
+	Confirmed         int `json:"confirmed"`
+	Adopted           int `json:"adopted"`
+	Released          int `json:"released"`
+	Repaired          int `json:"repaired"`
+	TransfersFinished int `json:"transfersFinished"`
+}
+
+// Invoke takes a scheduled event, or {"passes":n}.
+func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
+	var sum Result
+	return schedule.Run(ctx, event, h.Pause, &sum, func(ctx context.Context) error {
+		return h.pass(ctx, &sum)
+	})
+}
+
+func (h *Handler) pass(ctx context.Context, sum *Result) error {
+	listings, err := h.Orders.Listings(ctx)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for i := range listings {
+		failed = errors.Join(failed, h.keep(ctx, &listings[i], sum))
+	}
+	// Last, so that the catalog shows what the pass has just loaded.
+	return errors.Join(failed, h.Orders.PublishCatalog(ctx, h.Stock.PutCatalog))
+}
+
+func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error {
+	if !l.Loaded {
+		if now := h.Now(); now.Before(l.OpensAt.Add(-loadAhead)) || !now.Before(l.ClosesAt) {
+			return nil
+		}
+		first, err := h.Keeper.Load(ctx, l.ID)
+		if first {
+			sum.Loaded++
+			h.Log.InfoContext(ctx, "sale loaded", "sale_id", l.ID)
+		}
+		return err
+	}
+	if err := h.Keeper.Govern(ctx, l.ID); err != nil {
+		return err
+	}
+	swept, err := h.Keeper.Sweep(ctx, &l.Sale)
+	sum.Republished += swept.Republished
+	sum.Confirmed += swept.Confirmed
+	sum.Released += swept.Released
+	if swept != (recovery.Swept{}) {
+		h.Log.WarnContext(ctx, "holds that no writer had confirmed", "sale_id", l.ID,
+			"republished", swept.Republished, "confirmed", swept.Confirmed, "released", swept.Released)
+	}
+	return err
+}

@@ -1,0 +1,196 @@
+// Package gateway answers HTTP as an API Gateway REST API with Lambda proxy
+// integration does.
+//
+// It promises that a function sees the same event here and when deployed, and that
+// every answer of the gateway itself has the API's error form
+// {"error":"CODE","message":"..."}. Differences: net/http spells header names
+// canonically, and there are no throttles.
+package gateway
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"flashsale/localstack/dev/lambda"
+)
+
+const (
+	maxBody            = 10 << 20         // API Gateway's payload limit
+	integrationTimeout = 29 * time.Second // API Gateway's own
+)
+
+// A Route leads one method of a resource to a function.
+type Route struct {
+	Method   string
+	Resource string // such as /api/flash-sales/{saleId}; a parameter fills one segment
+	Function string
+	Timeout  time.Duration // the function's own; 0 means API Gateway's 29 s
+}
+
+// Gateway is the HTTP handler of a REST API.
+type Gateway struct {
+	resources []resource
+	log       *slog.Logger
+	now       func() time.Time
+}
+
+type resource struct {
+	path     string
+	segments []string
+	methods  map[string]target
+	allow    string
+}
+
+type target struct {
+	name    string
+	invoke  lambda.Invoke
+	timeout time.Duration
+}
+
+// New makes a gateway. Where two resources fit a path, the first in routes wins, so
+// those with fixed segments come first. OPTIONS goes to a resource's first function,
+// which knows the allowed origins. A route to a missing function is a mistake in the
+// table and panics.
+func New(routes []Route, functions map[string]lambda.Invoke, log *slog.Logger) *Gateway {
+	g := &Gateway{log: log, now: time.Now}
+	for _, route := range routes {
+		invoke, ok := functions[route.Function]
+		if !ok {
+			panic("gateway: no function " + route.Function)
+		}
+		t := target{name: route.Function, invoke: invoke, timeout: route.Timeout}
+		if t.timeout == 0 {
+			t.timeout = integrationTimeout
+		}
+		r := g.resource(route.Resource)
+		r.methods[route.Method] = t
+		if _, ok := r.methods[http.MethodOptions]; !ok {
+			r.methods[http.MethodOptions] = t
+			r.allow = http.MethodOptions
+		}
+		r.allow += ", " + route.Method
+	}
+	return g
+}
+
+func (g *Gateway) resource(path string) *resource {
+	for i := range g.resources {
+		if g.resources[i].path == path {
+			return &g.resources[i]
+		}
+	}
+	g.resources = append(g.resources, resource{
+		path: path, segments: strings.Split(path, "/"), methods: make(map[string]target),
+	})
+	return &g.resources[len(g.resources)-1]
+}
+
+// ServeHTTP answers one request.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	res, params, ok := g.find(r.URL.EscapedPath())
+	if !ok {
+		refuse(w, http.StatusNotFound, "NOT_FOUND", "There is nothing at this address.")
+		return
+	}
+	to, ok := res.methods[r.Method]
+	if !ok {
+		w.Header().Set("Allow", res.allow)
+		refuse(w, http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "This address does not know that method.")
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+			refuse(w, http.StatusRequestEntityTooLarge, "REQUEST_TOO_LARGE", "The body is over 10 MB.")
+			return
+		}
+		refuse(w, http.StatusBadRequest, "BAD_REQUEST", "The body could not be read.")
+		return
+	}
+	id := lambda.RequestID()
+	w.Header().Set("X-Amzn-Requestid", id)
+	event := appendEvent(nil, r, res.path, params, body, id, g.now())
+	answer, err := lambda.Call(r.Context(), to.invoke, to.timeout, event)
+	if err == nil {
+		err = write(w, answer)
+	}
+	if err != nil {
+		g.fail(w, to, id, err)
+	}
+}
+
+// fail is what API Gateway does with a function that failed: 502, or 504 where its
+// own patience ended. The cause goes to the log only.
+func (g *Gateway) fail(w http.ResponseWriter, to target, id string, err error) {
+	g.log.Error("function failed", "function", to.name, "requestId", id, "error", err)
+	status := http.StatusBadGateway
+	if failure, ok := errors.AsType[*lambda.Error](err); ok && failure.Type == lambda.TimedOut && to.timeout == integrationTimeout {
+		status = http.StatusGatewayTimeout
+	}
+	refuse(w, status, "INTERNAL", "Something went wrong. Request id: "+id)
+}
+
+// find splits before it decodes, so that %2F stays inside its parameter.
+func (g *Gateway) find(escapedPath string) (*resource, map[string]string, bool) {
+	segments := strings.Split(escapedPath, "/")
+	for i := range g.resources {
+		if params, ok := g.resources[i].match(segments); ok {
+			return &g.resources[i], params, true
+		}
+	}
+	return nil, nil, false
+}
+
+// response is the answer of a proxy integration's function.
+type response struct {
+	StatusCode        int                 `json:"statusCode"`
+	Headers           map[string]string   `json:"headers"`
+	MultiValueHeaders map[string][]string `json:"multiValueHeaders"`
+	Body              string              `json:"body"`
+	IsBase64Encoded   bool                `json:"isBase64Encoded"`
+}
+
+// write sends a function's answer. It writes nothing if the answer is malformed.
+func write(w http.ResponseWriter, answer []byte) error {
+	var r response
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return errors.New("gateway: the function's answer is not a proxy response")
+	}
+	if r.StatusCode < 200 || r.StatusCode > 599 {
+		return errors.New("gateway: the function's answer has no valid statusCode")
+	}
+	body := []byte(r.Body)
+	if r.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
+			return errors.New("gateway: the function's body is not the base64 it claims to be")
+		}
+	}
+	h := w.Header()
+	for name, value := range r.Headers {
+		h.Set(name, value)
+	}
+	for name, values := range r.MultiValueHeaders {
+		h.Del(name) // as API Gateway merges: the multi-value form wins
+		for _, value := range values {
+			h.Add(name, value)
+		}
+	}
+	w.WriteHeader(r.StatusCode)
+	_, _ = w.Write(body)
+	return nil
+}
+
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "message": message})
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"flashsale/localstack/dev/lambda"
+	"flashsale/localstack/dev/login"
+	"flashsale/localstack/dev/shop"
+	"flashsale/localstack/poller"
+)
+
+const (
+	audience = "flash-sale"
+	// orderIDSecret is no secret here; it is fixed so that young orders on real
+	// servers are still their shoppers' after a restart.
+	orderIDSecret = "development-only-order-ids"
+
+	setupTime  = time.Minute      // for each call that prepares the sale
+	writerTime = time.Minute      // the order writer's timeout, as deployed
+	farewell   = 10 * time.Second // for requests under way at the end
+)
+
+// run is the server's life: everything is checked and started in order, and stopped
+// in the reverse one.
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	s, err := readSettings(args)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", s.port)) //nolint:noctx // local and instant
+	if err != nil {
+		return fmt.Errorf("port %d: %w", s.port, err)
+	}
+	s.port = listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP listener
+	redis.SetLogger(redisLog{s.log})
+	site := new(site)
+	server := &http.Server{
+		Handler: site, ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	go func() { _ = server.Serve(listener) }() // ends with Close, and cannot fail before
+	defer func() { _ = server.Close() }()
+
+	b, err := openBackends(ctx, s, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	provider, err := login.New(fmt.Sprintf("http://localhost:%d/dev", s.port), audience, time.Now)
+	if err != nil {
+		return err
+	}
+	all, err := openShop(ctx, s, b, provider)
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	functions := all.Functions()
+
+	failed, stop := startBackground(ctx, s, b, functions)
+	defer stop()
+	saleID, err := startSale(ctx, functions["saleadmin"], s.saleFile)
+	if err != nil {
+		return err
+	}
+	site.open(newHandler(saleID, functions, provider, s.log))
+	_, _ = fmt.Fprintf(out, "ready http://localhost:%d/\n", s.port)
+
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	case <-b.ended:
+		err = errors.New("the embedded PostgreSQL ended by itself")
+	}
+	goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	_ = server.Shutdown(goodbye) // what is still under way then is cut off
+	return err
+}
+
+// redisLog takes what the Redis client would print: the errors it reports are
+// returned as well.
+type redisLog struct{ log *slog.Logger }
+
+func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
+	l.log.DebugContext(ctx, fmt.Sprintf(format, v...))
+}
+
+func openShop(ctx context.Context, s settings, b *backends, provider *login.Provider) (*shop.Shop, error) {
+	keys, err := provider.JWKS()
+	if err != nil {
+		return nil, err
+	}
+	all, err := shop.Open(ctx, shop.Config{
+		RedisURL: b.redisURL, EmbeddedRedis: s.redisURL == "", DatabaseURL: b.databaseURL,
+		KafkaBrokers: b.brokers, OrdersTopic: s.ordersTopic, DeadLetterTopic: s.deadLetterTopic, Group: s.group,
+		JWKS: string(keys), Issuer: provider.Issuer(), Audience: audience,
+		OrderIDSecret: orderIDSecret, Origins: s.origins, Log: s.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := lambda.Call(ctx, all.Functions()["migrate"], setupTime, []byte("{}")); err != nil {
+		all.Close()
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	return all, nil
+}
+
+// startBackground starts what calls functions without a shopper: the Kafka mapping
+// and the schedules. stop ends them and waits.
+func startBackground(ctx context.Context, s settings, b *backends, functions map[string]lambda.Invoke) (failed <-chan error, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	failure := make(chan error, 1)
+	running.Go(func() {
+		mapping := poller.New(poller.Config{
+			Brokers: b.brokers, Topic: s.ordersTopic, Group: s.group,
+			ReportFailures: true, RetryAttempts: -1, Log: s.log,
+		}, func(ctx context.Context, event []byte) ([]byte, error) {
+			return lambda.Call(ctx, functions["orderwriter"], writerTime, event)
+		})
+		if err := mapping.Run(ctx); err != nil && ctx.Err() == nil {
+			failure <- err
+		}
+	})
+	for _, name := range []string{"expirer", "stockkeeper"} {
+		running.Go(func() { repeat(ctx, name, functions[name], s.tick, s.log) })
+	}
+	return failure, func() { cancel(); running.Wait() }
+}
+
+// repeat is a schedule: one pass per tick, never two at once.
+func repeat(ctx context.Context, name string, invoke lambda.Invoke, tick time.Duration, log *slog.Logger) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _, err := lambda.Call(ctx, invoke, setupTime, []byte(`{"passes":1}`)); err != nil {
+			log.Error("schedule: function failed", "function", name, "error", err)
+		}
+	}
+}
+
+// startSale creates and loads the sale as an operator does.
+func startSale(ctx context.Context, saleadmin lambda.Invoke, file []byte) (int64, error) {
+	id, err := administer(ctx, saleadmin, map[string]any{"action": "create", "sale": json.RawMessage(file)})
+	if err != nil {
+		return 0, err
+	}
+	return administer(ctx, saleadmin, map[string]any{"action": "load", "saleId": id})
+}
+
+// administer makes a refusal an error.
+func administer(ctx context.Context, saleadmin lambda.Invoke, request map[string]any) (int64, error) {
+	event, err := json.Marshal(request)
+	if err != nil {
+		return 0, fmt.Errorf("sale: %w", err)
+	}
+	text, err := lambda.Call(ctx, saleadmin, setupTime, event)
+	if err != nil {
+		return 0, fmt.Errorf("sale: %s: %w", request["action"], err)
+	}
+	var answer struct {
+		SaleID  int64  `json:"saleId"`
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return 0, fmt.Errorf("sale: %s: %w", request["action"], err)
+	}
+	if answer.Error != "" {
+		return 0, fmt.Errorf("sale: %s: %s: %s", request["action"], answer.Error, answer.Message)
+	}
+	return answer.SaleID, nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"flashsale/localstack/sales"
+	"flashsale/shared/sale"
+)
+
+// settings is what the command line and the environment say.
+type settings struct {
+	port     int
+	saleFile []byte // checked
+
+	redisURL    string // "" is embedded, as for the others
+	brokers     []string
+	databaseURL string
+
+	ordersTopic, deadLetterTopic, group string
+
+	tick    time.Duration
+	origins []string
+	log     *slog.Logger
+}
+
+func readSettings(args []string) (settings, error) {
+	s := settings{
+		redisURL:        os.Getenv("REDIS_URL"),
+		brokers:         list(os.Getenv("KAFKA_BROKERS")),
+		databaseURL:     os.Getenv("DATABASE_URL"),
+		ordersTopic:     cmp.Or(os.Getenv("KAFKA_ORDERS_TOPIC"), "flash-sale-orders"),
+		deadLetterTopic: cmp.Or(os.Getenv("KAFKA_DEAD_LETTER_TOPIC"), "flash-sale-orders-dlq"),
+		group:           cmp.Or(os.Getenv("KAFKA_GROUP"), "flash-sale-orderwriter"),
+		origins:         list(os.Getenv("ALLOWED_ORIGINS")),
+	}
+	flags := flag.NewFlagSet("dev", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.IntVar(&s.port, "port", 3000, "the `port` on loopback; 0 is any free one")
+	path := flags.String("sale", "", "the `file` of the sale to start with; without it a demo sale with fresh ids")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(os.Stdout)
+		flags.Usage()
+		return s, err
+	case err != nil:
+		return s, err
+	case flags.NArg() > 0:
+		return s, fmt.Errorf("unknown argument %q", flags.Arg(0))
+	case s.port < 0 || s.port > 65535:
+		return s, fmt.Errorf("-port %d is no port", s.port)
+	}
+	if s.tick, err = time.ParseDuration(cmp.Or(os.Getenv("DEV_TICK"), "1s")); err != nil || s.tick < 10*time.Millisecond {
+		return s, fmt.Errorf("DEV_TICK=%q is not a duration of 10ms or more", os.Getenv("DEV_TICK"))
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cmp.Or(os.Getenv("DEV_LOG"), "warn"))); err != nil {
+		return s, fmt.Errorf("DEV_LOG=%q is not debug, info, warn or error", os.Getenv("DEV_LOG"))
+	}
+	s.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	s.saleFile, err = readSale(*path)
+	return s, err
+}
+
+// readSale refuses a broken file here, before any server is started.
+func readSale(path string) ([]byte, error) {
+	if path == "" {
+		return sales.FreshDemo()
+	}
+	text, err := os.ReadFile(path) //nolint:gosec // the file that the developer named
+	if err != nil {
+		return nil, fmt.Errorf("sale file: %w", err)
+	}
+	if _, err := sale.ParseFile(text, time.Now()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return text, nil
+}
+
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}

@@ -1,0 +1,174 @@
+// Package shop holds every function of the system in one process, wired to one
+// Redis, Kafka and PostgreSQL: what the development server and the tests run.
+//
+// It promises the same handlers as the deployed binaries, called with the same
+// events; only the mains are not used.
+package shop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"flashsale/functions/expirer"
+	"flashsale/functions/migrate"
+	"flashsale/functions/orderstatus"
+	"flashsale/functions/orderwriter"
+	"flashsale/functions/purchase"
+	"flashsale/functions/saleadmin"
+	"flashsale/functions/saleinfo"
+	"flashsale/functions/stockkeeper"
+	"flashsale/shared/apigw"
+	"flashsale/shared/config"
+	"flashsale/shared/connect"
+	"flashsale/shared/identity"
+	"flashsale/shared/order"
+	"flashsale/shared/orderlog"
+	"flashsale/shared/recovery"
+	"flashsale/shared/sale"
+	"flashsale/shared/stock"
+)
+
+// Invoke is a function's entry: an event in, an answer out.
+type Invoke = func(ctx context.Context, event []byte) ([]byte, error)
+
+// Config names the servers and what the functions take from their environment.
+type Config struct {
+	RedisURL      string
+	EmbeddedRedis bool // it states no eviction policy
+	DatabaseURL   string
+
+	KafkaBrokers    []string
+	OrdersTopic     string
+	DeadLetterTopic string
+	Group           string // the order writer's consumer group
+
+	JWKS    string // keys as JSON; or
+	JWKSURL string // where they are
+
+	Issuer, Audience string
+	OrderIDSecret    string
+	Origins          []string
+	Log              *slog.Logger
+}
+
+// A Shop is all functions, ready to be invoked. The fields are for tests that
+// look behind the functions.
+type Shop struct {
+	Redis  redis.UniversalClient
+	Kafka  *kgo.Client
+	Pool   *pgxpool.Pool
+	Stock  *stock.Store
+	Orders *order.Store
+
+	functions map[string]Invoke
+}
+
+// Open makes the clients and wires the functions. It does not migrate.
+func Open(ctx context.Context, cfg Config) (*Shop, error) {
+	s := &Shop{}
+	if err := s.connect(ctx, cfg); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("shop: %w", err)
+	}
+	if err := s.wire(cfg); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("shop: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Shop) connect(ctx context.Context, cfg Config) (err error) {
+	if s.Redis, err = connect.Redis(config.Redis{URL: config.Secret(cfg.RedisURL), PoolSize: 64}); err != nil {
+		return err
+	}
+	if s.Kafka, err = connect.Kafka(config.Kafka{Brokers: cfg.KafkaBrokers}, orderlog.ClientOptions()...); err != nil {
+		return err
+	}
+	s.Pool, err = connect.Postgres(ctx, config.Postgres{URL: config.Secret(cfg.DatabaseURL), PoolSize: 16})
+	return err
+}
+
+func (s *Shop) wire(cfg Config) error {
+	shoppers, err := identity.New(config.Identity{
+		Issuer: cfg.Issuer, Audience: cfg.Audience, JWKS: cfg.JWKS, JWKSURL: cfg.JWKSURL,
+		Cooldown: 30 * time.Second, Skew: time.Minute,
+	}, time.Now)
+	if err != nil {
+		return err
+	}
+	mint, err := sale.NewMint([]byte(cfg.OrderIDSecret), time.Now)
+	if err != nil {
+		return err
+	}
+	var options []stock.Option
+	if cfg.EmbeddedRedis {
+		options = append(options, stock.Embedded())
+	}
+	s.Stock, s.Orders = stock.New(s.Redis, options...), order.New(s.Pool)
+	catalog := stock.NewCatalog(s.Stock, time.Now)
+	producer := orderlog.NewProducer(s.Kafka, cfg.OrdersTopic)
+	keeper := &recovery.Keeper{Orders: s.Orders, Stock: s.Stock, Log: producer}
+	edge := apigw.Edge{Log: cfg.Log, Origins: cfg.Origins}
+
+	s.functions = map[string]Invoke{
+		"purchase": (&purchase.Handler{
+			Catalog: catalog, Stock: s.Stock, Log: producer, Shoppers: shoppers, Mint: mint, Edge: edge,
+		}).Invoke,
+		"orderstatus": (&orderstatus.Handler{
+			Catalog: catalog, Stock: s.Stock, Orders: s.Orders, Shoppers: shoppers, Mint: mint, Edge: edge, Now: time.Now,
+		}).Invoke,
+		"orderwriter": (&orderwriter.Handler{
+			Stock: s.Stock, Orders: s.Orders, Letters: orderlog.NewDeadLetters(s.Kafka, cfg.DeadLetterTopic), Log: cfg.Log,
+		}).Invoke,
+		"expirer":     (&expirer.Handler{Orders: s.Orders, Stock: s.Stock, Log: cfg.Log}).Invoke,
+		"stockkeeper": (&stockkeeper.Handler{Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Log: cfg.Log, Now: time.Now}).Invoke,
+		"saleinfo":    (&saleinfo.Handler{Catalog: catalog, Stock: s.Stock, Edge: edge, Now: time.Now}).Invoke,
+		"saleadmin": (&saleadmin.Handler{
+			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Kafka: s.Kafka, Log: cfg.Log, Now: time.Now,
+			Topics: saleadmin.Topics{Orders: cfg.OrdersTopic, DeadLetters: cfg.DeadLetterTopic, Group: cfg.Group},
+		}).Invoke,
+		"migrate": (&migrate.Handler{DatabaseURL: cfg.DatabaseURL}).Invoke,
+	}
+	return nil
+}
+
+// Functions lists the functions by their folders' names.
+func (s *Shop) Functions() map[string]Invoke { return s.functions }
+
+// Call invokes a function with request as JSON and reads its answer.
+func (s *Shop) Call(ctx context.Context, function string, request, answer any) error {
+	invoke, ok := s.functions[function]
+	if !ok {
+		return errors.New("shop: no function " + function)
+	}
+	event, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("shop: %s: %w", function, err)
+	}
+	text, err := invoke(ctx, event)
+	if err != nil {
+		return fmt.Errorf("shop: %s: %w", function, err)
+	}
+	return json.Unmarshal(text, answer)
+}
+
+// Close ends the clients' connections.
+func (s *Shop) Close() {
+	if s.Kafka != nil {
+		s.Kafka.Close()
+	}
+	if s.Redis != nil {
+		_ = s.Redis.Close() // a pool that is going away has nothing to say
+	}
+	if s.Pool != nil {
+		s.Pool.Close()
+	}
+}

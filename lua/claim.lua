@@ -1,0 +1,55 @@
+-- Claims holds for the writer, before it writes their rows: from here on the purchase can no longer
+-- give them up. A hold that is missing without a tombstone was lost by a failover together with its
+-- decrement, so it is put back and the stock lowered. Works while the sale is paused or closed.
+--
+-- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released
+-- ARGV  1 firstLook (ms until the outbox is looked at), then for each order: orderId userId itemId reservedAt (ms)
+--
+-- Answers one outcome for each order:
+--  1 claimed
+--  2 dropped      tombstoned: nobody waits for this order
+--  3 superseded   the shopper holds another order
+--  4 unguarded    no marker: Redis knows nothing, the database decides alone
+--
+-- An item without a quota here is put back as well: its quota counts as 0, so -1 in stock and one hold
+-- conserve it, and an acknowledged order must not end because Redis forgot. The database decides.
+-- clock: Redis TIME dates the outbox entry of a hold that is put back.
+
+local CLAIMED, DROPPED, SUPERSEDED, UNGUARDED = 1, 2, 3, 4
+
+local meta, holds, stock, unconfirmed, released = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local firstLook = tonumber(ARGV[1])
+local FIRST, STEP = 2, 4
+
+local loaded = redis.call('HGET', meta, 'loaded')
+-- A key of a wrong type fails here, before anything is written.
+redis.call('HLEN', stock)
+redis.call('ZCARD', unconfirmed)
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local look = string.format('%.0f', now + firstLook)
+
+local function claim(orderId, userId, itemId, reservedAt)
+  if not loaded then return UNGUARDED end
+  local hold = redis.call('HGET', holds, userId)
+  if hold then
+    local ownOrder, item, rest = string.match(hold, '^(%S+) (%S+) %S (.+)$')
+    if ownOrder == orderId then
+      redis.call('HSET', holds, userId, orderId .. ' ' .. item .. ' C ' .. rest)
+      return CLAIMED
+    end
+  end
+  if redis.call('ZSCORE', released, orderId) then return DROPPED end
+  if hold then return SUPERSEDED end
+  redis.call('HINCRBY', stock, itemId, -1)
+  redis.call('HSET', holds, userId, orderId .. ' ' .. itemId .. ' C ' .. reservedAt .. ' - -')
+  redis.call('ZADD', unconfirmed, look, userId)
+  return CLAIMED
+end
+
+local outcomes = {}
+for i = FIRST, #ARGV, STEP do
+  outcomes[#outcomes + 1] = claim(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+end
+return outcomes

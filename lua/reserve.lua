@@ -1,0 +1,63 @@
+-- Holds one unit of an item for a shopper, or says why not. The only way a unit leaves the stock for a shopper.
+-- Again with the same orderId it answers reserved again, so a client may repeat a call whose answer was lost.
+--
+-- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released
+-- ARGV  1 orderId  2 userId  3 itemId  4 idem (hash of the Idempotency-Key or -)
+--       5 barred (1: the caller refuses a new hold)  6 firstLook (ms until the outbox is looked at)
+--
+-- outcome            further values
+--  1 reserved        reservedAt (ms), units left in this shard
+--  2 already         the shopper's own hold
+--  3 sold out
+--  4 not open        opensAt (ms), now (ms)
+--  5 closed
+--  6 paused          also when the item is in doubt
+--  7 not loaded      no marker, no window yet (a load that is not through), or the item's stock is gone
+--  8 barred
+--  9 tombstoned      this order was given up; it must not come back
+-- 10 unknown item    this shard has no quota of it
+--
+-- clock: Redis TIME judges the window [opensAt, closesAt).
+
+local RESERVED, ALREADY, SOLD_OUT, NOT_OPEN, CLOSED = 1, 2, 3, 4, 5
+local PAUSED, NOT_LOADED, BARRED, TOMBSTONED, UNKNOWN_ITEM = 6, 7, 8, 9, 10
+
+local meta, holds, stock, unconfirmed, released = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local orderId, userId, itemId, idem = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local barred, firstLook = ARGV[5] == '1', tonumber(ARGV[6])
+
+local m = redis.call('HMGET', meta,
+  'loaded', 'opensAt', 'closesAt', 'paused', 'quota:' .. itemId, 'doubt:' .. itemId)
+local loaded, opensAt, closesAt, paused, quota, doubt = m[1], m[2], m[3], m[4], m[5], m[6]
+
+if not loaded then return {NOT_LOADED} end
+
+-- The own hold comes first: a winner hears of it whatever the sale's state.
+local own = redis.call('HGET', holds, userId)
+if own then
+  local ownOrder, reservedAt = string.match(own, '^(%S+) %S+ %S+ (%S+) ')
+  if ownOrder ~= orderId then return {ALREADY, own} end
+  return {RESERVED, reservedAt, tonumber(redis.call('HGET', stock, itemId)) or 0}
+end
+
+if not opensAt then return {NOT_LOADED} end
+if doubt or (paused and paused ~= '') then return {PAUSED} end
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+if now < tonumber(opensAt) then return {NOT_OPEN, opensAt, string.format('%.0f', now)} end
+if now >= tonumber(closesAt) then return {CLOSED} end
+if barred then return {BARRED} end
+
+if not quota then return {UNKNOWN_ITEM} end
+local left = tonumber(redis.call('HGET', stock, itemId))
+if not left then return {NOT_LOADED} end
+-- At or below zero: a failover may have left the stock negative.
+if left <= 0 then return {SOLD_OUT} end
+if redis.call('ZSCORE', released, orderId) then return {TOMBSTONED} end
+
+-- The outbox goes first: it is the one key not read yet, and if its type is wrong nothing is written.
+local reservedAt = string.format('%.0f', now)
+redis.call('ZADD', unconfirmed, string.format('%.0f', now + firstLook), userId)
+redis.call('HSET', holds, userId, orderId .. ' ' .. itemId .. ' R ' .. reservedAt .. ' - ' .. idem)
+return {RESERVED, reservedAt, redis.call('HINCRBY', stock, itemId, -1)}

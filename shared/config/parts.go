@@ -1,0 +1,121 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// Redis names the server or cluster that decides.
+type Redis struct {
+	// redis://user:password@host:port/db, rediss:// for TLS. With ?cluster=true,
+	// or with further nodes as ?addr=host:port, it is a cluster.
+	URL      Secret `env:"REDIS_URL,notEmpty"`
+	PoolSize int    `env:"REDIS_POOL_SIZE" envDefault:"64"` // connections at most, per node
+}
+
+// Check refuses a pool without connections.
+func (r *Redis) Check() error {
+	if r.PoolSize < 1 {
+		return errors.New("REDIS_POOL_SIZE is malformed: it must be 1 or more")
+	}
+	return nil
+}
+
+// Kafka names the brokers and the topics.
+type Kafka struct {
+	Brokers         []string `env:"KAFKA_BROKERS,notEmpty"` // host:port, separated by commas
+	TLS             bool     `env:"KAFKA_TLS"`
+	OrdersTopic     string   `env:"KAFKA_ORDERS_TOPIC" envDefault:"flash-sale-orders"`
+	DeadLetterTopic string   `env:"KAFKA_DEAD_LETTER_TOPIC" envDefault:"flash-sale-orders-dlq"`
+	EventsTopic     string   `env:"KAFKA_EVENTS_TOPIC" envDefault:"flash-sale-order-events"`
+	Group           string   `env:"KAFKA_GROUP" envDefault:"flash-sale-orderwriter"` // the order writer's
+}
+
+// Check refuses a list with a gap in it.
+func (k *Kafka) Check() error {
+	if slices.Contains(k.Brokers, "") {
+		return errors.New("KAFKA_BROKERS is malformed: a broker in the list is empty")
+	}
+	return nil
+}
+
+// The ways in which queries are sent.
+const (
+	CacheStatement = "cache_statement" // prepared once per connection: fastest
+	Exec           = "exec"            // unnamed statements: RDS Proxy does not pin
+	Simple         = "simple"          // simple protocol: for PgBouncer's oldest ways
+)
+
+// Postgres names the database.
+type Postgres struct {
+	URL      Secret `env:"DATABASE_URL,notEmpty"` // postgres://user:password@host:port/database?sslmode=verify-full
+	ExecMode string `env:"DB_EXEC_MODE" envDefault:"cache_statement"`
+	PoolSize int32  `env:"DB_POOL_SIZE" envDefault:"4"` // connections at most
+}
+
+// Check refuses unknown modes and a pool without connections.
+func (p *Postgres) Check() error {
+	var faults []error
+	if !slices.Contains([]string{CacheStatement, Exec, Simple}, p.ExecMode) {
+		faults = append(faults, fmt.Errorf("DB_EXEC_MODE is malformed: %q is not one of %s, %s, %s",
+			p.ExecMode, CacheStatement, Exec, Simple))
+	}
+	if p.PoolSize < 1 {
+		faults = append(faults, errors.New("DB_POOL_SIZE is malformed: it must be 1 or more"))
+	}
+	return errors.Join(faults...)
+}
+
+// Identity says whose tokens are accepted.
+type Identity struct {
+	Issuer   string        `env:"JWT_ISSUER,notEmpty"`
+	Audience string        `env:"JWT_AUDIENCE,notEmpty"`
+	JWKSURL  string        `env:"JWKS_URL"` // where the keys are; or
+	JWKS     string        `env:"JWKS"`     // the keys themselves, JSON
+	Cooldown time.Duration `env:"JWKS_COOLDOWN" envDefault:"30s"`
+	Skew     time.Duration `env:"JWT_SKEW" envDefault:"60s"` // how far clocks may differ
+}
+
+// Check wants exactly one source of keys.
+func (i *Identity) Check() error {
+	var faults []error
+	if i.JWKSURL == "" && i.JWKS == "" {
+		faults = append(faults, errors.New("JWKS_URL is missing, and so is JWKS: one is needed"))
+	}
+	if i.JWKSURL != "" && i.JWKS != "" {
+		faults = append(faults, errors.New("JWKS_URL and JWKS are both set: one is needed"))
+	}
+	if i.Cooldown < time.Second {
+		faults = append(faults, errors.New("JWKS_COOLDOWN is malformed: it must be 1s or more"))
+	}
+	if i.Skew < 0 {
+		faults = append(faults, errors.New("JWT_SKEW is malformed: it must be 0s or more"))
+	}
+	return errors.Join(faults...)
+}
+
+// OrderIDs holds the secret of the order ids' owner check, the same for all functions.
+type OrderIDs struct {
+	Secret Secret `env:"ORDER_ID_SECRET,notEmpty"` // 16 bytes or more
+}
+
+// Check refuses a short secret here, so that it is reported with all other faults.
+func (o *OrderIDs) Check() error {
+	if len(o.Secret) < 16 {
+		return errors.New("ORDER_ID_SECRET is malformed: 16 bytes or more are needed")
+	}
+	return nil
+}
+
+// HTTP says which pages may call.
+type HTTP struct {
+	AllowedOrigins []string `env:"ALLOWED_ORIGINS"` // such as https://shop.example, separated by commas
+}
+
+// Log says how much is logged.
+type Log struct {
+	Level slog.Level `env:"LOG_LEVEL" envDefault:"INFO"` // DEBUG, INFO, WARN or ERROR
+}

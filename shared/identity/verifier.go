@@ -1,0 +1,107 @@
+// Package identity tells who a shopper is: it checks a JWT against the identity
+// provider's keys (JWKS).
+//
+// It promises that the key alone decides how a token is checked, never the
+// token; that a flood of forged tokens causes no more than one fetch of keys per
+// cool-down and never delays a valid shopper; and that an identity provider that
+// is away does not shut out those whose keys are already known.
+package identity
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/json"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"flashsale/shared/config"
+	"flashsale/shared/sale"
+)
+
+// algorithms are all that a key can stand for; see signatureOf.
+var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA}
+
+// A Verifier checks tokens. It is safe for concurrent use.
+type Verifier struct {
+	keys     *Keys
+	issuer   string
+	audience string
+	skew     time.Duration
+	now      func() time.Time
+}
+
+// NewVerifier accepts tokens of that issuer for that audience, which both must
+// be given. Clocks may differ by skew.
+func NewVerifier(keys *Keys, issuer, audience string, skew time.Duration, now func() time.Time) *Verifier {
+	return &Verifier{keys: keys, issuer: issuer, audience: audience, skew: skew, now: now}
+}
+
+// New makes a Verifier, and its keys, from the settings.
+func New(cfg config.Identity, now func() time.Time) (*Verifier, error) {
+	if cfg.JWKSURL != "" {
+		keys := FetchedKeys(cfg.JWKSURL, cfg.Cooldown, now)
+		return NewVerifier(keys, cfg.Issuer, cfg.Audience, cfg.Skew, now), nil
+	}
+	keys, err := StaticKeys([]byte(cfg.JWKS))
+	if err != nil {
+		return nil, err
+	}
+	return NewVerifier(keys, cfg.Issuer, cfg.Audience, cfg.Skew, now), nil
+}
+
+// Warm fetches the keys, so that the first shopper need not wait for them. After
+// an error the Verifier works and tries again by itself.
+func (v *Verifier) Warm(ctx context.Context) error { return v.keys.warm(ctx) }
+
+// Shopper returns the token's sub, which names the shopper. Errors:
+// [ErrUnauthenticated], wrapped with the reason; [ErrKeysUnavailable].
+func (v *Verifier) Shopper(ctx context.Context, token string) (userID string, err error) {
+	if len(token) > maxToken {
+		return "", unauthenticated("token is too long")
+	}
+	// Strict about its JSON: a key that appears twice is an error, here and below.
+	jws, err := jose.ParseSignedCompact(token, algorithms)
+	if err != nil {
+		return "", unauthenticated("token cannot be read")
+	}
+	header := jws.Signatures[0].Protected
+	// The library knows one critical header, b64, which has no place in a JWT.
+	if _, ok := header.ExtraHeaders["crit"]; ok {
+		return "", unauthenticated("critical header")
+	}
+	key, err := v.keys.find(ctx, keyName{header.KeyID, jose.SignatureAlgorithm(header.Algorithm)})
+	if err != nil {
+		return "", err
+	}
+	payload, err := jws.Verify(key)
+	if err != nil {
+		return "", unauthenticated("signature")
+	}
+	var claims jwt.Claims
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		return "", unauthenticated("claims cannot be read")
+	}
+	if err := v.check(&claims); err != nil {
+		return "", err
+	}
+	return claims.Subject, nil
+}
+
+func (v *Verifier) check(claims *jwt.Claims) error {
+	switch {
+	case claims.Issuer != v.issuer:
+		return unauthenticated("issuer")
+	case !slices.Contains(claims.Audience, v.audience):
+		return unauthenticated("audience")
+	case claims.Expiry == nil:
+		return unauthenticated("no expiry")
+	case !sale.ValidUserID(claims.Subject):
+		return unauthenticated("subject")
+	}
+	if err := claims.ValidateWithLeeway(jwt.Expected{Time: v.now()}, v.skew); err != nil {
+		return unauthenticated("expired or not valid yet")
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package orderlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Lag counts the topic's records that the consumer group has not committed.
+// For a group that never committed these are all that the topic still has.
+func Lag(ctx context.Context, client *kgo.Client, group, topic string) (int64, error) {
+	committed, err := kadm.NewClient(client).FetchOffsets(ctx, group)
+	if err == nil {
+		err = committed.Error()
+	}
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return 0, fmt.Errorf("orderlog: offsets of group %s: %w", group, err)
+	}
+	return count(ctx, client, topic, func(partition int32) int64 {
+		at, _ := committed.Lookup(topic, partition)
+		return at.At
+	})
+}
+
+// DeadLetterCount counts the records that the dead-letter topic still has.
+func DeadLetterCount(ctx context.Context, client *kgo.Client, topic string) (int64, error) {
+	return count(ctx, client, topic, func(int32) int64 { return 0 })
+}
+
+// count adds up, over the partitions, what lies behind from and behind the
+// oldest record that retention has left.
+func count(ctx context.Context, client *kgo.Client, topic string, from func(partition int32) int64) (int64, error) {
+	admin := kadm.NewClient(client)
+	starts, err := admin.ListStartOffsets(ctx, topic)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("orderlog: first offsets of %s: %w", topic, err)
+	}
+	ends, err := admin.ListEndOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("orderlog: last offsets of %s: %w", topic, err)
+	}
+	var sum int64
+	ends.Each(func(end kadm.ListedOffset) {
+		start, _ := starts.Lookup(topic, end.Partition)
+		sum += max(0, end.Offset-max(start.Offset, from(end.Partition)))
+	})
+	return sum, nil
+}

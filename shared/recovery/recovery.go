@@ -1,0 +1,86 @@
+// Package recovery makes Redis agree with PostgreSQL: the first load of a
+// sale's stock, the settings that govern its shards, and holds that no writer
+// has confirmed.
+//
+// It promises that a loaded sale is never loaded again, whoever asks and
+// however often, and that a hold left by a purchase that died ends in a row or
+// is given back.
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"flashsale/shared/order"
+	"flashsale/shared/sale"
+	"flashsale/shared/stock"
+)
+
+// ErrLost means that Redis has lost a shard that was loaded before. Loading it
+// again would sell its units twice, so the sale answers 503 until a rebuild.
+var ErrLost = errors.New("redis has lost the stock of a loaded sale")
+
+// A Log publishes an order's record again.
+type Log interface {
+	Publish(ctx context.Context, p sale.Placed) error
+}
+
+// A Keeper repairs. It is safe for concurrent use.
+type Keeper struct {
+	Orders *order.Store
+	Stock  *stock.Store
+	Log    Log
+}
+
+// Load puts a sale's stock into Redis, once. PostgreSQL remembers that it
+// happened before the shards are told their window, and a shard without a
+// window sells nothing: a load that dies half-way can simply be run again.
+func (k *Keeper) Load(ctx context.Context, id sale.ID) (first bool, err error) {
+	if err := k.Stock.CheckEviction(ctx); err != nil {
+		return false, fmt.Errorf("recovery: load sale %d: %w", id, err)
+	}
+	listing, err := k.Orders.Listing(ctx, id)
+	if err != nil {
+		return false, fmt.Errorf("recovery: load: %w", err)
+	}
+	first, err = k.Orders.FirstLoad(ctx, id, func(ctx context.Context, ledger sale.Ledger) error {
+		for shard, quota := range ledger.Shards {
+			if _, err := k.Stock.SetQuota(ctx, stock.Of(&listing.Sale), shard, ledger.Version, quota, true); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("recovery: load sale %d: %w", id, err)
+	}
+	return first, k.Govern(ctx, id)
+}
+
+// Govern tells every shard of a loaded sale its window and what stops it.
+func (k *Keeper) Govern(ctx context.Context, id sale.ID) error {
+	listing, err := k.Orders.Listing(ctx, id)
+	if err != nil {
+		return fmt.Errorf("recovery: govern: %w", err)
+	}
+	if !listing.Loaded || listing.Archived {
+		return nil
+	}
+	settings, err := k.Orders.Settings(ctx, id)
+	if err != nil {
+		return fmt.Errorf("recovery: govern: %w", err)
+	}
+	shards := stock.Of(&listing.Sale)
+	var failed error
+	for shard := range shards.N {
+		outcome, err := k.Stock.Steer(ctx, shards, shard, settings)
+		if err == nil && outcome == stock.SteerNotLoaded {
+			err = ErrLost
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("recovery: govern sale %d shard %d: %w", id, shard, err))
+		}
+	}
+	return failed
+}

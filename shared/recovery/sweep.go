@@ -1,0 +1,122 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"flashsale/shared/order"
+	"flashsale/shared/sale"
+	"flashsale/shared/stock"
+)
+
+// sweepCap bounds what one pass looks at per shard, so that a writer that is
+// behind by many thousands is not buried under records published again.
+const sweepCap = 500
+
+// publishers is how many records are published at once.
+const publishers = 32
+
+// Swept counts what became of the holds whose look had come.
+type Swept struct {
+	Republished int
+	Confirmed   int
+	Released    int
+}
+
+// Sweep looks after a sale's holds that no writer has confirmed for a while. A
+// living row confirms the hold, a final row releases it, and without a row the
+// record is published again under the same order id: its first publish may have
+// been lost with the function that made it. If it was not, the writer meets the
+// same order twice, which changes nothing.
+func (k *Keeper) Sweep(ctx context.Context, s *sale.Sale) (Swept, error) {
+	var sum Swept
+	shards := stock.Of(s)
+	for shard := range shards.N {
+		due, err := k.Stock.Due(ctx, shards, shard, sweepCap)
+		if err != nil {
+			return sum, fmt.Errorf("recovery: sweep sale %d shard %d: %w", s.ID, shard, err)
+		}
+		if len(due) == 0 {
+			continue
+		}
+		swept, err := k.look(ctx, shards, due)
+		sum.Republished += swept.Republished
+		sum.Confirmed += swept.Confirmed
+		sum.Released += swept.Released
+		if err != nil {
+			return sum, fmt.Errorf("recovery: sweep sale %d shard %d: %w", s.ID, shard, err)
+		}
+	}
+	return sum, nil
+}
+
+func (k *Keeper) look(ctx context.Context, shards stock.Shards, due []stock.Hold) (Swept, error) {
+	ids := make([]sale.OrderID, len(due))
+	for i, h := range due {
+		ids[i] = h.OrderID
+	}
+	rows, err := k.Orders.Orders(ctx, ids)
+	if err != nil {
+		return Swept{}, err
+	}
+	var confirm []stock.Confirmation
+	release := map[stock.ReleaseMode][]stock.Held{}
+	var lost []stock.Hold
+	for _, h := range due {
+		row, written := rows[h.OrderID]
+		switch {
+		case !written:
+			lost = append(lost, h)
+		case row.State == order.Pending || row.State == order.Paid:
+			confirm = append(confirm, stock.Confirmation{OrderID: h.OrderID, UserID: h.UserID, PayBy: row.PayBy})
+		case row.State == order.Rejected:
+			release[stock.Rejected] = append(release[stock.Rejected], stock.Held{OrderID: h.OrderID, UserID: h.UserID})
+		default:
+			release[stock.Settled] = append(release[stock.Settled], stock.Held{OrderID: h.OrderID, UserID: h.UserID})
+		}
+	}
+	var sum Swept
+	if len(confirm) > 0 {
+		if err := k.Stock.Confirm(ctx, shards, confirm); err != nil {
+			return sum, err
+		}
+		sum.Confirmed = len(confirm)
+	}
+	for mode, held := range release {
+		if _, err := k.Stock.Release(ctx, shards, mode, held); err != nil {
+			return sum, err
+		}
+		sum.Released += len(held)
+	}
+	sum.Republished, err = k.republish(ctx, shards, lost)
+	return sum, err
+}
+
+// republish reports the first failure but tries all: one partition without a
+// leader must not keep the others' orders back.
+func (k *Keeper) republish(ctx context.Context, shards stock.Shards, lost []stock.Hold) (int, error) {
+	var sent atomic.Int64
+	var once sync.Once
+	var failed error
+	var group errgroup.Group
+	group.SetLimit(publishers)
+	for _, h := range lost {
+		group.Go(func() error {
+			err := k.Log.Publish(ctx, sale.Placed{
+				OrderID: h.OrderID, SaleID: shards.Sale, ItemID: h.ItemID, UserID: h.UserID, ReservedAt: h.ReservedAt,
+			})
+			if err != nil {
+				once.Do(func() { failed = err })
+				return nil
+			}
+			sent.Add(1)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions above return no errors
+	return int(sent.Load()), failed
+}
