@@ -1,9 +1,11 @@
 -- Claims holds for the writer, before it writes their rows: from here on the purchase can no longer
 -- give them up. A hold that is missing without a tombstone was lost by a failover together with its
 -- decrement, so it is put back and the stock lowered. Works while the sale is paused or closed.
+-- The reconciler adopts by it: for an order whose row lives a tombstone is no reason to drop it.
 --
 -- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released
--- ARGV  1 firstLook (ms until the outbox is looked at), then for each order: orderId userId itemId reservedAt (ms)
+-- ARGV  1 firstLook (ms until the outbox is looked at)  2 adopt (1: whatever the tombstones say)
+--       3… for each order: orderId userId itemId reservedAt (ms)
 --
 -- Answers one outcome for each order:
 --  1 claimed
@@ -18,8 +20,8 @@
 local CLAIMED, DROPPED, SUPERSEDED, UNGUARDED = 1, 2, 3, 4
 
 local meta, holds, stock, unconfirmed, released = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local firstLook = tonumber(ARGV[1])
-local FIRST, STEP = 2, 4
+local firstLook, adopt = tonumber(ARGV[1]), ARGV[2] == '1'
+local FIRST, STEP = 3, 4
 
 local loaded = redis.call('HGET', meta, 'loaded')
 -- A key of a wrong type fails here, before anything is written.
@@ -40,7 +42,7 @@ local function claim(orderId, userId, itemId, reservedAt)
       return CLAIMED
     end
   end
-  if redis.call('ZSCORE', released, orderId) then return DROPPED end
+  if not adopt and redis.call('ZSCORE', released, orderId) then return DROPPED end
   if hold then return SUPERSEDED end
   redis.call('HINCRBY', stock, itemId, -1)
   redis.call('HSET', holds, userId, orderId .. ' ' .. itemId .. ' C ' .. reservedAt .. ' - -')

@@ -25,4 +25,6 @@ var (
 	Steer string
 	//go:embed check.lua
 	Check string
+	//go:embed repair.lua
+	Repair string
 )

@@ -83,7 +83,7 @@ function showClock() {
   if (order?.payable) showOrder(); // its own countdown
 }
 
-const isActive = () => order && (order.status === "PENDING" || order.status === "PAID");
+const isActive = () => Boolean(order) && (order.status === "PENDING" || order.status === "PAID");
 
 function showItems() {
   const list = $("items");

@@ -31,7 +31,7 @@ func (b *batch) write(ctx context.Context, entries []entry) {
 		end.add(e, written[i])
 	}
 	for sh, end := range ends {
-		if err := end.tell(ctx, b.Stock, sh); err != nil {
+		if err := b.tell(ctx, sh, end); err != nil {
 			b.fail(ctx, "confirm", err, end.entries...)
 		}
 	}
@@ -54,6 +54,7 @@ type ending struct {
 	confirm  []stock.Confirmation
 	settled  []stock.Held // expired or cancelled before the record came again
 	rejected []stock.Held
+	doubtful bool // the guard refused an order that Redis had a unit for
 }
 
 func (d *ending) add(e entry, w order.Written) {
@@ -66,20 +67,42 @@ func (d *ending) add(e entry, w order.Written) {
 		d.settled = append(d.settled, held)
 	case order.Rejected:
 		d.rejected = append(d.rejected, held)
+		d.doubtful = d.doubtful || w.Reason == order.ReasonGuard
 	}
 }
 
-func (d *ending) tell(ctx context.Context, units *stock.Store, sh stock.Shards) error {
-	if len(d.confirm) > 0 {
-		if err := units.Confirm(ctx, sh, d.confirm); err != nil {
+func (b *batch) tell(ctx context.Context, sh stock.Shards, end *ending) error {
+	if len(end.confirm) > 0 {
+		if err := b.Stock.Confirm(ctx, sh, end.confirm); err != nil {
 			return err
 		}
 	}
-	for mode, held := range map[stock.ReleaseMode][]stock.Held{stock.Settled: d.settled, stock.Rejected: d.rejected} {
+	// The doubt before the unit: else the phantom is sold again at once.
+	if end.doubtful {
+		if err := b.steer(ctx, sh); err != nil {
+			return err
+		}
+	}
+	for mode, held := range map[stock.ReleaseMode][]stock.Held{stock.Settled: end.settled, stock.Rejected: end.rejected} {
 		if len(held) == 0 {
 			continue
 		}
-		if _, err := units.Release(ctx, sh, mode, held); err != nil {
+		if _, err := b.Stock.Release(ctx, sh, mode, held); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// steer tells the shards what governs them now. One that is not loaded sells
+// nothing anyway.
+func (b *batch) steer(ctx context.Context, sh stock.Shards) error {
+	settings, err := b.Orders.Settings(ctx, sh.Sale)
+	if err != nil {
+		return err
+	}
+	for shard := range sh.N {
+		if _, err := b.Stock.Steer(ctx, sh, shard, settings); err != nil {
 			return err
 		}
 	}

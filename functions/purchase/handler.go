@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"flashsale/shared/apigw"
@@ -118,6 +119,9 @@ func (h *Handler) purchase(ctx context.Context, r *apigw.Request) (apigw.Respons
 // admit goes through what can be judged before Redis is asked for a unit, in
 // the order of precedence that the API promises.
 func (h *Handler) admit(ctx context.Context, r *apigw.Request) (*sale.Listing, stock.Attempt, error) {
+	if err := r.Only(http.MethodPost); err != nil {
+		return nil, stock.Attempt{}, err
+	}
 	token, err := identity.Bearer(r.Header("Authorization"))
 	if err != nil {
 		return nil, stock.Attempt{}, apigw.Unauthorized(err)

@@ -37,17 +37,11 @@ type Handler struct {
 	Orders *order.Store
 	Stock  *stock.Store
 	Keeper *recovery.Keeper
-	Kafka  *kgo.Client
-	Topics Topics
 	Log    *slog.Logger
 	Now    func() time.Time
-}
 
-// Topics are the names that a report's backlog is counted under.
-type Topics struct {
-	Orders      string
-	DeadLetters string
-	Group       string // the order writer's consumer group
+	Kafka           *kgo.Client
+	DeadLetterTopic string
 }
 
 // A request is what the operator says.
@@ -75,6 +69,14 @@ type standing struct {
 	State   sale.State `json:"state"`
 	Created *bool      `json:"created,omitempty"` // by this call
 	Loaded  *bool      `json:"loaded,omitempty"`  // by this call
+	*mended
+}
+
+// mended counts what a reconcile found.
+type mended struct {
+	Adopted  int `json:"adopted"`
+	Released int `json:"released"`
+	Repaired int `json:"repaired"`
 }
 
 // Invoke runs one action.
@@ -123,7 +125,7 @@ func parse(event []byte) (request, error) {
 func (h *Handler) run(ctx context.Context, r request) (any, error) {
 	actions := map[string]func(context.Context, request) (any, error){
 		"create": h.create, "load": h.load, "pause": h.pause, "resume": h.resume,
-		"close": h.close, "report": h.report, "explain": h.explain,
+		"close": h.close, "report": h.report, "explain": h.explain, "reconcile": h.reconcile,
 	}
 	action, ok := actions[r.Action]
 	switch {
@@ -182,6 +184,25 @@ func (h *Handler) close(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	return h.govern(ctx, r.id)
+}
+
+// reconcile compares both sides at once instead of with the next pass.
+func (h *Handler) reconcile(ctx context.Context, r request) (any, error) {
+	l, err := h.Orders.Listing(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	if !l.Loaded || l.Archived {
+		return h.standing(ctx, r.id, standing{mended: &mended{}})
+	}
+	done, err := h.Keeper.Reconcile(ctx, &l.Sale)
+	switch {
+	case errors.Is(err, recovery.ErrLost):
+		return nil, refusal{"SALE_BUSY", "Redis has lost this sale; the stockkeeper rebuilds it."}
+	case err != nil:
+		return nil, err
+	}
+	return h.standing(ctx, r.id, standing{mended: &mended{done.Adopted, done.Released, done.Repaired}})
 }
 
 // govern asserts the settings on Redis even when nothing changed: an operator

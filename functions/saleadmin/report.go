@@ -76,10 +76,10 @@ func (h *Handler) report(ctx context.Context, r request) (any, error) {
 			return nil, err
 		}
 	}
-	if answer.WriterLag, err = orderlog.Lag(ctx, h.Kafka, h.Topics.Group, h.Topics.Orders); err != nil {
+	if answer.WriterLag, err = h.Keeper.Backlog(ctx); err != nil {
 		return nil, err
 	}
-	answer.DeadLetters, err = orderlog.DeadLetterCount(ctx, h.Kafka, h.Topics.DeadLetters)
+	answer.DeadLetters, err = orderlog.DeadLetterCount(ctx, h.Kafka, h.DeadLetterTopic)
 	return answer, err
 }
 

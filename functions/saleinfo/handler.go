@@ -8,6 +8,7 @@ package saleinfo
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -61,6 +62,9 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 func (h *Handler) show(ctx context.Context, r *apigw.Request) (apigw.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
+	if err := r.Only(http.MethodGet); err != nil {
+		return apigw.Response{}, err
+	}
 	unknown := apigw.Refuse(apigw.UnknownSale, "There is no such sale.")
 	id, ok := sale.ParseID(r.Params["saleId"])
 	if !ok {

@@ -1,9 +1,10 @@
 // Package stockkeeper keeps Redis in step with PostgreSQL.
 //
 // Each pass loads the stock of sales that are about to open, asserts window and
-// pauses on every shard, looks after holds that no writer has confirmed, and
-// publishes the catalog. It promises that passes may overlap and that trouble
-// with one sale does not keep the others from being looked after.
+// pauses on every shard, rebuilds what Redis has lost, looks after holds that no
+// writer has confirmed, compares holds with rows, and publishes the catalog. It
+// promises that passes may overlap and that trouble with one sale does not keep
+// the others from being looked after.
 package stockkeeper
 
 import (
@@ -42,8 +43,7 @@ type Handler struct {
 	Pause  time.Duration // between the passes of one invocation
 }
 
-// A Result counts what the passes did. Adopted, repaired and transfersFinished
-// belong to the answer's form; a sale of one shard has no transfers.
+// A Result counts what the passes did. A sale of one shard has no transfers.
 type Result struct {
 	Loaded            int `json:"loaded"`
 	Republished       int `json:"republished"`
@@ -87,7 +87,15 @@ func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error 
 		}
 		return err
 	}
-	if err := h.Keeper.Govern(ctx, l.ID); err != nil {
+	mended, err := h.mend(ctx, l)
+	sum.Adopted += mended.Adopted
+	sum.Released += mended.Released
+	sum.Repaired += mended.Repaired
+	if mended != (recovery.Reconciled{}) {
+		h.Log.WarnContext(ctx, "Redis and the rows differed", "sale_id", l.ID,
+			"adopted", mended.Adopted, "released", mended.Released, "repaired", mended.Repaired)
+	}
+	if err != nil {
 		return err
 	}
 	swept, err := h.Keeper.Sweep(ctx, &l.Sale)
@@ -99,4 +107,24 @@ func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error 
 			"republished", swept.Republished, "confirmed", swept.Confirmed, "released", swept.Released)
 	}
 	return err
+}
+
+// mend brings a loaded sale's shards to what the rows say.
+func (h *Handler) mend(ctx context.Context, l *sale.Listing) (recovery.Reconciled, error) {
+	lost, err := h.Keeper.Lost(ctx, &l.Sale)
+	if err != nil {
+		return recovery.Reconciled{}, err
+	}
+	if !lost {
+		if err := h.Keeper.Govern(ctx, l.ID); err != nil {
+			return recovery.Reconciled{}, err
+		}
+		return h.Keeper.Reconcile(ctx, &l.Sale)
+	}
+	h.Log.ErrorContext(ctx, "Redis has lost a sale, it is being rebuilt", "sale_id", l.ID)
+	mended, err := h.Keeper.Rebuild(ctx, &l.Sale)
+	if errors.Is(err, recovery.ErrDraining) {
+		return mended, nil // the next pass goes on
+	}
+	return mended, err
 }

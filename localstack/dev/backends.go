@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -143,7 +142,7 @@ func (b *backends) openPostgres(ctx context.Context, out io.Writer) error {
 	kind := "real"
 	if b.databaseURL == "" {
 		kind = "embedded"
-		server, err := postgres.Start(ctx, postgres.Folder(), os.Stderr)
+		server, err := postgres.Start(ctx, postgres.Folder(), out)
 		if err != nil {
 			return err
 		}

@@ -66,6 +66,15 @@ func Parse(text []byte) (*Request, error) {
 	return r, nil
 }
 
+// Only refuses every method but one. API Gateway routes by method, but a handler
+// must not buy because somebody wired OPTIONS to it.
+func (r *Request) Only(method string) error {
+	if r.Method == method {
+		return nil
+	}
+	return Refuse(MethodNotAllowed, "Only "+method+" is possible here.")
+}
+
 // Header returns all values of a header, whatever the case of its name; nil if
 // there are none. The multi-value form wins, since the single one keeps only
 // the last value of a repeated header.

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -118,4 +120,54 @@ type HTTP struct {
 // Log says how much is logged.
 type Log struct {
 	Level slog.Level `env:"LOG_LEVEL" envDefault:"INFO"` // DEBUG, INFO, WARN or ERROR
+}
+
+// The forms of a webhook's signature.
+const (
+	StandardWebhooks = "standard" // webhook-id, webhook-timestamp, webhook-signature
+	StripeWebhooks   = "stripe"   // Stripe-Signature
+)
+
+// Webhook says whose payment events are accepted.
+type Webhook struct {
+	Secrets   []Secret      `env:"PAYMENT_SECRETS,notEmpty"` // whsec_..., separated by commas: while one is replaced, both
+	Signature string        `env:"PAYMENT_SIGNATURE" envDefault:"standard"`
+	Tolerance time.Duration `env:"PAYMENT_TOLERANCE" envDefault:"5m"` // how old, or how early, an event may be
+}
+
+// Check refuses secrets that are none in the chosen form.
+func (w *Webhook) Check() error {
+	var faults []error
+	if w.Signature != StandardWebhooks && w.Signature != StripeWebhooks {
+		faults = append(faults, fmt.Errorf("PAYMENT_SIGNATURE is malformed: %q is not one of %s, %s",
+			w.Signature, StandardWebhooks, StripeWebhooks))
+	}
+	if w.Tolerance < time.Second {
+		faults = append(faults, errors.New("PAYMENT_TOLERANCE is malformed: it must be 1s or more"))
+	}
+	if _, err := w.Keys(); err != nil {
+		faults = append(faults, fmt.Errorf("PAYMENT_SECRETS is malformed: %w", err))
+	}
+	return errors.Join(faults...)
+}
+
+// Keys are the secrets' bytes. Stripe signs with the secret's text as it is; the
+// standard's secret is base64 behind whsec_, which some providers leave away.
+func (w *Webhook) Keys() ([][]byte, error) {
+	keys := make([][]byte, len(w.Secrets))
+	for i, secret := range w.Secrets {
+		key := []byte(secret.Reveal())
+		if w.Signature != StripeWebhooks {
+			var err error
+			key, err = base64.StdEncoding.DecodeString(strings.TrimPrefix(secret.Reveal(), "whsec_"))
+			if err != nil {
+				return nil, fmt.Errorf("secret %d is not base64", i+1) // err would quote it
+			}
+		}
+		if len(key) < 16 {
+			return nil, fmt.Errorf("secret %d has %d bytes, 16 or more are needed", i+1, len(key))
+		}
+		keys[i] = key
+	}
+	return keys, nil
 }

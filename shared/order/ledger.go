@@ -45,6 +45,26 @@ func (s *Store) FirstLoad(ctx context.Context, id sale.ID, load func(context.Con
 	return first && err == nil, wrap("first load", err)
 }
 
+// RaiseLedger gives the ledger a version above what any shard can have: seen is
+// the highest that was seen. It goes up by two, because a mover that died may
+// have told a shard the next one.
+func (s *Store) RaiseLedger(ctx context.Context, id sale.ID, seen int64) (sale.Ledger, error) {
+	var l sale.Ledger
+	err := s.change(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			UPDATE flash_sale SET ledger_version = GREATEST(ledger_version, $2::bigint) + 2
+			WHERE id = $1::bigint`, int64(id), seen)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = ErrUnknownSale
+		}
+		if err == nil {
+			l, err = ledger(ctx, tx, id)
+		}
+		return err
+	})
+	return l, wrap("raise ledger", err)
+}
+
 // A Home is where an item's units are: its sale and the sale's number of shards.
 type Home struct {
 	Sale   sale.ID

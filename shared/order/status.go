@@ -20,7 +20,7 @@ type Event struct {
 	OrderID sale.OrderID
 	Kind    string // placed, paid, expired, cancelled, rejected, refund_due
 	At      time.Time
-	Payload json.RawMessage // {"itemId","userId","priceMinor","currency","reason"?}
+	Payload json.RawMessage // {"itemId"?,"userId"?,"priceMinor","currency","reason"?,"paymentId"?}
 }
 
 // Order returns a shopper's order. Someone else's is [ErrUnknownOrder] too.
@@ -50,6 +50,12 @@ func (s *Store) Orders(ctx context.Context, ids []sale.OrderID) (map[sale.OrderI
 	return byID, nil
 }
 
+// Active returns a sale's PENDING and PAID orders: what Redis must hold.
+func (s *Store) Active(ctx context.Context, id sale.ID) ([]Order, error) {
+	found, err := s.many(ctx, `sale_id = $1::bigint AND status IN ('PENDING', 'PAID')`, int64(id))
+	return found, wrap("read active orders", err)
+}
+
 // History returns all of a shopper's orders in a sale, oldest first, and what
 // happened to them, in its sequence.
 func (s *Store) History(ctx context.Context, id sale.ID, userID string) ([]Order, []Event, error) {
@@ -67,12 +73,7 @@ func (s *Store) History(ctx context.Context, id sale.ID, userID string) ([]Order
 	if err != nil {
 		return nil, nil, wrap("history", err)
 	}
-	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Event, error) {
-		var e Event
-		err := row.Scan(&e.ID, &e.OrderID, &e.Kind, &e.At, &e.Payload)
-		e.At = e.At.UTC()
-		return e, err
-	})
+	events, err := pgx.CollectRows(rows, scanEvent)
 	return orders, events, wrap("history", err)
 }
 

@@ -26,6 +26,11 @@ func Lag(ctx context.Context, client *kgo.Client, group, topic string) (int64, e
 	})
 }
 
+// Backlog is [Lag] for callers that need not know where it is counted.
+func Backlog(client *kgo.Client, group, topic string) func(context.Context) (int64, error) {
+	return func(ctx context.Context) (int64, error) { return Lag(ctx, client, group, topic) }
+}
+
 // DeadLetterCount counts the records that the dead-letter topic still has.
 func DeadLetterCount(ctx context.Context, client *kgo.Client, topic string) (int64, error) {
 	return count(ctx, client, topic, func(int32) int64 { return 0 })

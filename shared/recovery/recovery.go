@@ -1,10 +1,11 @@
 // Package recovery makes Redis agree with PostgreSQL: the first load of a
-// sale's stock, the settings that govern its shards, and holds that no writer
-// has confirmed.
+// sale's stock, the settings that govern its shards, holds that no writer has
+// confirmed, and whatever a failover, a hand or a crash has left different.
 //
 // It promises that a loaded sale is never loaded again, whoever asks and
-// however often, and that a hold left by a purchase that died ends in a row or
-// is given back.
+// however often, that a hold left by a purchase that died ends in a row or is
+// given back, and that Redis is mended from rows and its own conservation, never
+// overwritten by a count from the database.
 package recovery
 
 import (
@@ -18,7 +19,7 @@ import (
 )
 
 // ErrLost means that Redis has lost a shard that was loaded before. Loading it
-// again would sell its units twice, so the sale answers 503 until a rebuild.
+// again would sell its units twice, so the sale answers 503 until [Keeper.Rebuild].
 var ErrLost = errors.New("redis has lost the stock of a loaded sale")
 
 // A Log publishes an order's record again.
@@ -31,6 +32,8 @@ type Keeper struct {
 	Orders *order.Store
 	Stock  *stock.Store
 	Log    Log
+	// Backlog counts the records that the writer has not written yet.
+	Backlog func(context.Context) (int64, error)
 }
 
 // Load puts a sale's stock into Redis, once. PostgreSQL remembers that it

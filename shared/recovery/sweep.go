@@ -2,13 +2,13 @@ package recovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
-	"flashsale/shared/order"
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
 )
@@ -36,14 +36,10 @@ func (k *Keeper) Sweep(ctx context.Context, s *sale.Sale) (Swept, error) {
 	var sum Swept
 	shards := stock.Of(s)
 	for shard := range shards.N {
-		due, err := k.Stock.Due(ctx, shards, shard, sweepCap)
-		if err != nil {
-			return sum, fmt.Errorf("recovery: sweep sale %d shard %d: %w", s.ID, shard, err)
-		}
-		if len(due) == 0 {
-			continue
-		}
+		// A hold that cannot be read comes as an error beside the sound ones.
+		due, dueErr := k.Stock.Due(ctx, shards, shard, sweepCap)
 		swept, err := k.look(ctx, shards, due)
+		err = errors.Join(dueErr, err)
 		sum.Republished += swept.Republished
 		sum.Confirmed += swept.Confirmed
 		sum.Released += swept.Released
@@ -55,6 +51,9 @@ func (k *Keeper) Sweep(ctx context.Context, s *sale.Sale) (Swept, error) {
 }
 
 func (k *Keeper) look(ctx context.Context, shards stock.Shards, due []stock.Hold) (Swept, error) {
+	if len(due) == 0 {
+		return Swept{}, nil
+	}
 	ids := make([]sale.OrderID, len(due))
 	for i, h := range due {
 		ids[i] = h.OrderID
@@ -71,12 +70,11 @@ func (k *Keeper) look(ctx context.Context, shards stock.Shards, due []stock.Hold
 		switch {
 		case !written:
 			lost = append(lost, h)
-		case row.State == order.Pending || row.State == order.Paid:
+		case row.State.Active():
 			confirm = append(confirm, stock.Confirmation{OrderID: h.OrderID, UserID: h.UserID, PayBy: row.PayBy})
-		case row.State == order.Rejected:
-			release[stock.Rejected] = append(release[stock.Rejected], stock.Held{OrderID: h.OrderID, UserID: h.UserID})
 		default:
-			release[stock.Settled] = append(release[stock.Settled], stock.Held{OrderID: h.OrderID, UserID: h.UserID})
+			mode, _ := releaseMode(row.State)
+			release[mode] = append(release[mode], stock.Held{OrderID: h.OrderID, UserID: h.UserID})
 		}
 	}
 	var sum Swept

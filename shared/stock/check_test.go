@@ -75,8 +75,8 @@ func TestCheckEviction(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, f *fixture) {
 		err := f.CheckEviction(t.Context())
-		if real := f.mini == nil; (err == nil) != real {
-			t.Errorf("CheckEviction = %v; want accepted: %v", err, real)
+		if states := f.mini == nil; (err == nil) != states {
+			t.Errorf("CheckEviction = %v; want accepted: %v", err, states)
 		}
 		if err := stock.New(f.rdb, stock.Embedded()).CheckEviction(t.Context()); err != nil {
 			t.Errorf("embedded: %v", err)

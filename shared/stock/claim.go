@@ -39,8 +39,26 @@ func (o ClaimOutcome) String() string {
 // are of that sale; outcomes come in their order. After an error any of them
 // may be claimed, and claiming again is safe.
 func (s *Store) Claim(ctx context.Context, sh Shards, placed []sale.Placed) ([]ClaimOutcome, error) {
+	outcomes, err := s.claim(ctx, sh, placed, false)
+	if err != nil {
+		return nil, fmt.Errorf("stock: claim: %w", err)
+	}
+	return outcomes, nil
+}
+
+// Adopt puts holds back for orders whose rows are PENDING or PAID: a claim that
+// no tombstone stops. It is never [Dropped].
+func (s *Store) Adopt(ctx context.Context, sh Shards, placed []sale.Placed) ([]ClaimOutcome, error) {
+	outcomes, err := s.claim(ctx, sh, placed, true)
+	if err != nil {
+		return nil, fmt.Errorf("stock: adopt: %w", err)
+	}
+	return outcomes, nil
+}
+
+func (s *Store) claim(ctx context.Context, sh Shards, placed []sale.Placed, adopt bool) ([]ClaimOutcome, error) {
 	keys := s.keyring.of(sh)
-	b := newBatch(claimScript, firstLook.Milliseconds())
+	b := newBatch(claimScript, firstLook.Milliseconds(), flag(adopt))
 	for i, p := range placed {
 		home := sh.Home(p.UserID)
 		b.add(home, keys[home].all, i, p.OrderID.String(), p.UserID, itemText(p.ItemID), millis(p.ReservedAt))
@@ -54,10 +72,7 @@ func (s *Store) Claim(ctx context.Context, sh Shards, placed []sale.Placed) ([]C
 		outcomes[place] = o
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("stock: claim: %w", err)
-	}
-	return outcomes, nil
+	return outcomes, err
 }
 
 // A Confirmation says that an order's row is written.

@@ -3,6 +3,7 @@ package stock_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +62,11 @@ func newFixture(t testing.TB, options *redis.Options) *fixture {
 	options.ContextTimeoutEnabled = true
 	rdb := redis.NewClient(options)
 	t.Cleanup(func() { _ = rdb.Close() })
-	mint, err := sale.NewMint([]byte("a secret of the tests"), time.Now)
+	// Each id has a millisecond of its own: within one, a shopper's ids may be the same by chance.
+	start, ids := time.Now(), new(atomic.Int64)
+	mint, err := sale.NewMint([]byte("a secret of the tests"), func() time.Time {
+		return start.Add(time.Duration(ids.Add(1)) * time.Millisecond)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

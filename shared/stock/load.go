@@ -25,11 +25,7 @@ const (
 // that has no marker. Only the first load may say so: a shard that lost its
 // marker is rebuilt, never loaded. Nothing is on sale before [Store.Steer].
 func (s *Store) SetQuota(ctx context.Context, sh Shards, shard int, version int64, quota map[sale.ItemID]int, load bool) (QuotaOutcome, error) {
-	permission := "0"
-	if load {
-		permission = "1"
-	}
-	args := []any{version, permission}
+	args := []any{version, flag(load)}
 	for _, id := range slices.Sorted(maps.Keys(quota)) {
 		args = append(args, itemText(id), quota[id])
 	}

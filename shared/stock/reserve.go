@@ -71,13 +71,9 @@ type Answer struct {
 // again is reserved again, so a call may be repeated. After an error the
 // outcome is unknown: the unit may be held, except for [ErrUnknownItem].
 func (s *Store) Reserve(ctx context.Context, sh Shards, a Attempt) (Answer, error) {
-	barred := "0"
-	if a.Barred {
-		barred = "1"
-	}
 	keys := s.keyring.of(sh)[sh.Home(a.UserID)]
 	r, err := run(ctx, s.rdb, reserveScript, keys.all,
-		a.OrderID.String(), a.UserID, itemText(a.ItemID), keyHash(a.IdempotencyKey), barred, firstLook.Milliseconds())
+		a.OrderID.String(), a.UserID, itemText(a.ItemID), keyHash(a.IdempotencyKey), flag(a.Barred), firstLook.Milliseconds())
 	if err == nil {
 		var answer Answer
 		if answer, err = a.answer(r); err == nil {

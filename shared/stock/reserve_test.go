@@ -57,7 +57,12 @@ func TestReserveOutcomes(t *testing.T) {
 				before := f.dump(t)
 				a := f.attempt("u1")
 				a.Barred = c.barred
+				earliest := f.clock(t)
 				got := f.reserve(t, a, c.want)
+				latest := f.clock(t)
+				if c.want == stock.NotOpen && (got.Now.Before(earliest) || got.Now.After(latest)) {
+					t.Errorf("Now = %v, want it between %v and %v", got.Now, earliest, latest)
+				}
 				if want := set.OpensAt.Truncate(time.Millisecond); c.want == stock.NotOpen && !got.OpensAt.Equal(want) {
 					t.Errorf("OpensAt = %v, want %v", got.OpensAt, want)
 				}

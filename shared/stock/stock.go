@@ -77,6 +77,7 @@ var (
 	quotaScript   = redis.NewScript(lua.Quota)
 	steerScript   = redis.NewScript(lua.Steer)
 	checkScript   = redis.NewScript(lua.Check)
+	repairScript  = redis.NewScript(lua.Repair)
 )
 
 // A reply is what a script answered. Its readers fail on anything unexpected,
@@ -89,6 +90,14 @@ func run(ctx context.Context, rdb redis.Scripter, script *redis.Script, keys []s
 		return nil, err
 	}
 	return values, nil
+}
+
+// flag is how scripts are told yes or no.
+func flag(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
 }
 
 func (r reply) number(i int) (int64, error) {

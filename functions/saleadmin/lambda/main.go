@@ -36,9 +36,12 @@ func run() error {
 	units, orders := stock.New(rdb), order.New(pool)
 	lambda.Start(&saleadmin.Handler{
 		Orders: orders, Stock: units, Kafka: kafka, Now: time.Now,
-		Keeper: &recovery.Keeper{Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic)},
-		Topics: saleadmin.Topics{Orders: cfg.OrdersTopic, DeadLetters: cfg.DeadLetterTopic, Group: cfg.Group},
-		Log:    telemetry.NewLogger(os.Stdout, cfg.Log.Level),
+		Keeper: &recovery.Keeper{
+			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
+			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic),
+		},
+		DeadLetterTopic: cfg.DeadLetterTopic,
+		Log:             telemetry.NewLogger(os.Stdout, cfg.Log.Level),
 	})
 	return nil
 }

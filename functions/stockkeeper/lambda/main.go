@@ -37,8 +37,11 @@ func run() error {
 	units, orders := stock.New(rdb), order.New(pool)
 	lambda.Start(&stockkeeper.Handler{
 		Orders: orders, Stock: units, Now: time.Now, Pause: schedule.Pause,
-		Keeper: &recovery.Keeper{Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic)},
-		Log:    telemetry.NewLogger(os.Stdout, cfg.Log.Level),
+		Keeper: &recovery.Keeper{
+			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
+			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic),
+		},
+		Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level),
 	})
 	return nil
 }

@@ -156,9 +156,9 @@ func (r *run) start() error {
 			r.url = fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/flashsale?sslmode=disable", password, port)
 			return r.markComplete()
 		}
-		if r.untouched() {
+		if !r.downloaded() {
 			return fmt.Errorf("PostgreSQL is not in %s and could not be downloaded "+
-				"(set DATABASE_URL, or start once with a network): %w", r.binaries, err)
+				"(set DATABASE_URL, or start once with a network): %w", r.shared, err)
 		}
 		if attempt == startAttempts {
 			return err
@@ -169,7 +169,7 @@ func (r *run) start() error {
 func (r *run) config(port uint32, password string) embedded.Config {
 	return embedded.DefaultConfig().
 		Port(port).Database("flashsale").Username("postgres").Password(password).
-		CachePath(r.downloads).BinariesPath(r.binaries).
+		CachePath(r.downloads()).BinariesPath(r.binaries()).
 		RuntimePath(filepath.Join(r.path, "runtime")).DataPath(r.data()).
 		Locale("C").Encoding("UTF8").Logger(io.Discard).StartTimeout(time.Minute).
 		StartParameters(map[string]string{

@@ -51,7 +51,7 @@ func Folder() string {
 }
 
 // Start starts a server below folder and returns when it accepts connections. The
-// first start downloads the binaries (15 MB); notices go to log.
+// first start downloads the binaries (15 MB); notices go to log, one line each.
 func Start(ctx context.Context, folder string, log io.Writer) (*Server, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -21,15 +21,14 @@ const reapPatience = 5 * time.Second
 // A run is one server's own folder, locked for as long as its child lives. The
 // binaries beside it are shared.
 //
-//	<folder>/postgres-<version>/   binaries, finished once "complete" exists
-//	<folder>/download/             only until then
+//	<folder>/postgres-<version>/   the shared part: files/, download/ and scratch
+//	                               files until "complete" exists
 //	<folder>/run-<random>/         lock, data and scratch files of one run
 type run struct {
-	path      string
-	binaries  string
-	downloads string
-	folder    string
-	lock      *os.File
+	folder string
+	shared string
+	path   string
+	lock   *os.File
 
 	server *embedded.EmbeddedPostgres
 	url    string
@@ -54,23 +53,26 @@ func newRun(folder string) (*run, error) {
 	if err := os.Setenv("TMPDIR", path); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	return &run{
-		path:      path,
-		binaries:  filepath.Join(folder, "postgres-"+string(embedded.V18)),
-		downloads: filepath.Join(folder, "download"),
-		folder:    folder,
-		lock:      lock.file,
-	}, nil
+	shared := filepath.Join(folder, "postgres-"+string(embedded.V18))
+	return &run{folder: folder, shared: shared, path: path, lock: lock.file}, nil
 }
 
-func (r *run) data() string     { return filepath.Join(r.path, "data") }
-func (r *run) complete() string { return filepath.Join(r.binaries, "complete") }
-func (r *run) remove()          { _ = os.RemoveAll(r.path); _ = r.lock.Close() }
+func (r *run) data() string      { return filepath.Join(r.path, "data") }
+func (r *run) binaries() string  { return filepath.Join(r.shared, "files") }
+func (r *run) downloads() string { return filepath.Join(r.shared, "download") }
+func (r *run) complete() string  { return filepath.Join(r.shared, "complete") }
+func (r *run) remove()           { _ = os.RemoveAll(r.path); _ = r.lock.Close() }
 
 // untouched tells that neither initdb nor the server has been started.
 func (r *run) untouched() bool {
 	_, err := os.Stat(r.data())
 	return err != nil
+}
+
+// downloaded tells that the library has unpacked what it starts PostgreSQL with.
+func (r *run) downloaded() bool {
+	_, err := os.Stat(filepath.Join(r.binaries(), "bin", "pg_ctl"))
+	return err == nil
 }
 
 // prepareBinaries holds the download lock until the first start has shown that
@@ -84,8 +86,8 @@ func (r *run) prepareBinaries() (unlock func(), err error) {
 		lock.release()
 		return func() {}, nil
 	}
-	fmt.Fprintf(os.Stderr, "postgresql  downloading once, to %s\n", r.binaries)
-	if err := errors.Join(os.RemoveAll(r.binaries), os.RemoveAll(r.downloads)); err != nil {
+	fmt.Fprintf(os.Stderr, "postgresql  downloading once, to %s\n", r.shared)
+	if err := os.RemoveAll(r.shared); err != nil {
 		lock.release()
 		return nil, fmt.Errorf("clean up a broken download: %w", err)
 	}
@@ -96,7 +98,7 @@ func (r *run) markComplete() error {
 	if err := os.WriteFile(r.complete(), nil, 0o600); err != nil {
 		return errors.Join(fmt.Errorf("mark download: %w", err), r.server.Stop())
 	}
-	_ = os.RemoveAll(r.downloads) // unpacked, so only 10 MB of waste
+	_ = os.RemoveAll(r.downloads()) // unpacked, so only waste
 	return nil
 }
 

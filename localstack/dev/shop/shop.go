@@ -115,7 +115,9 @@ func (s *Shop) wire(cfg Config) error {
 	s.Stock, s.Orders = stock.New(s.Redis, options...), order.New(s.Pool)
 	catalog := stock.NewCatalog(s.Stock, time.Now)
 	producer := orderlog.NewProducer(s.Kafka, cfg.OrdersTopic)
-	keeper := &recovery.Keeper{Orders: s.Orders, Stock: s.Stock, Log: producer}
+	keeper := &recovery.Keeper{
+		Orders: s.Orders, Stock: s.Stock, Log: producer, Backlog: orderlog.Backlog(s.Kafka, cfg.Group, cfg.OrdersTopic),
+	}
 	edge := apigw.Edge{Log: cfg.Log, Origins: cfg.Origins}
 
 	s.functions = map[string]Invoke{
@@ -133,7 +135,7 @@ func (s *Shop) wire(cfg Config) error {
 		"saleinfo":    (&saleinfo.Handler{Catalog: catalog, Stock: s.Stock, Edge: edge, Now: time.Now}).Invoke,
 		"saleadmin": (&saleadmin.Handler{
 			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Kafka: s.Kafka, Log: cfg.Log, Now: time.Now,
-			Topics: saleadmin.Topics{Orders: cfg.OrdersTopic, DeadLetters: cfg.DeadLetterTopic, Group: cfg.Group},
+			DeadLetterTopic: cfg.DeadLetterTopic,
 		}).Invoke,
 		"migrate": (&migrate.Handler{DatabaseURL: cfg.DatabaseURL}).Invoke,
 	}

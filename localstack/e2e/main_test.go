@@ -1,0 +1,177 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/localstack/servers"
+	"flashsale/migrations"
+)
+
+// patience ends a wait for what never comes. Nothing is asserted about time.
+const patience = time.Minute
+
+// binary is the development server, built by TestMain.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "flashsale-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	binary = filepath.Join(folder, "dev")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "flashsale/localstack/dev") //nolint:noctx // bounded by the test
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "e2e: build: %v: %s\n", err, output)
+		return 1
+	}
+	return m.Run()
+}
+
+// ours are the variables that choose the servers; a test's own must win over those
+// that the environment has.
+var ours = []string{
+	"REDIS_URL", "KAFKA_BROKERS", "DATABASE_URL", "KAFKA_ORDERS_TOPIC", "KAFKA_DEAD_LETTER_TOPIC", "KAFKA_GROUP",
+	"DEV_TICK", "DEV_LOG", "ALLOWED_ORIGINS",
+}
+
+// Backends are the real servers' parts that belong to one test.
+type backends struct{ redisURL, databaseURL, orders, letters, group, brokers string }
+
+// openBackends makes them; they are gone when the test ends.
+func openBackends(t *testing.T) backends {
+	t.Helper()
+	return backends{
+		redisURL: redisDatabase(t),
+		brokers:  strings.Join(servers.KafkaBrokers(t), ","),
+		databaseURL: servers.Database(t, migrations.Hash(), func(ctx context.Context, url string) error {
+			_, err := migrations.Up(ctx, url)
+			return err
+		}),
+		orders:  servers.Topic(t, "e2e-orders", 3),
+		letters: servers.Topic(t, "e2e-letters", 1),
+		group:   fmt.Sprintf("e2e-%d", servers.SaleID()),
+	}
+}
+
+func (b backends) env() []string {
+	return []string{
+		"REDIS_URL=" + b.redisURL, "KAFKA_BROKERS=" + b.brokers, "DATABASE_URL=" + b.databaseURL,
+		"KAFKA_ORDERS_TOPIC=" + b.orders, "KAFKA_DEAD_LETTER_TOPIC=" + b.letters, "KAFKA_GROUP=" + b.group,
+		"DEV_TICK=200ms",
+	}
+}
+
+// A shop is a running development server.
+type shop struct {
+	url     string // without a slash at the end
+	http    *http.Client
+	process *exec.Cmd
+	stderr  string // the file
+}
+
+var ready = regexp.MustCompile(`^ready (http://localhost:\d+)/$`)
+
+// open starts a server with that sale on a free port and returns when it is ready.
+// It ends with the test, if it has not before.
+func open(t *testing.T, env []string, sale saleFile) *shop {
+	t.Helper()
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stderr.Close() }()
+	s := &shop{
+		process: exec.Command(binary, "-port", "0", "-sale", sale.write(t)), //nolint:noctx // stopped by the test
+		stderr:  stderr.Name(),
+		// A thousand shoppers share the sockets of a few.
+		http: &http.Client{Transport: &http.Transport{MaxConnsPerHost: 128, MaxIdleConnsPerHost: 128}, Timeout: patience},
+	}
+	s.process.Stderr = stderr
+	s.process.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(ours, name)
+	}), env...)
+	output, err := s.process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.cleanUp(t) })
+	stuck := time.AfterFunc(patience, func() { _ = s.process.Process.Kill() })
+	defer stuck.Stop()
+	var lines []string
+	for scan := bufio.NewScanner(output); scan.Scan(); {
+		if found := ready.FindStringSubmatch(scan.Text()); found != nil {
+			s.url = found[1]
+			return s
+		}
+		lines = append(lines, scan.Text())
+	}
+	t.Fatalf("the server is not ready, it said %q", lines)
+	return nil
+}
+
+// stop ends the server as a supervisor does.
+func (s *shop) stop(t *testing.T) {
+	t.Helper()
+	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatalf("SIGTERM: %v", err)
+	}
+	if err := s.process.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v, want exit code 0", err)
+	}
+}
+
+// kill ends the server in the middle of whatever it does.
+func (s *shop) kill(t *testing.T) {
+	t.Helper()
+	if err := s.process.Process.Kill(); err != nil {
+		t.Fatalf("SIGKILL: %v", err)
+	}
+	var killed *exec.ExitError
+	if err := s.process.Wait(); !errors.As(err, &killed) {
+		t.Fatalf("after SIGKILL: %v, want a killed process", err)
+	}
+}
+
+func (s *shop) cleanUp(t *testing.T) {
+	s.http.CloseIdleConnections()
+	if s.process.ProcessState == nil {
+		st := time.Now()
+		s.stop(t)
+		t.Log("STOP TOOK", time.Since(st))
+	}
+	if text, err := os.ReadFile(s.stderr); t.Failed() && err == nil {
+		t.Logf("the server's standard error ends with\n%s", text[max(0, len(text)-4000):])
+	}
+}
+
+// eventually asks until the answer is yes.
+func eventually(t *testing.T, what string, ask func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ask(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"flashsale/shared/sale"
+	"flashsale/shared/stock"
+)
+
+// ErrDraining means that a rebuild waits until the writer has written what
+// Kafka still has.
+var ErrDraining = errors.New("recovery: the rebuild waits for the order log to be drained")
+
+// Lost tells whether a loaded sale must be rebuilt: a shard has lost its marker,
+// or an earlier rebuild is not through.
+func (k *Keeper) Lost(ctx context.Context, s *sale.Sale) (bool, error) {
+	settings, err := k.Orders.Settings(ctx, s.ID)
+	if err != nil {
+		return false, fmt.Errorf("recovery: %w", err)
+	}
+	if slices.Contains(settings.Paused, sale.PausedByRebuild) {
+		return true, nil
+	}
+	shards := stock.Of(s)
+	for shard := range shards.N {
+		loaded, err := k.Stock.Loaded(ctx, shards, shard)
+		if err != nil || !loaded {
+			return !loaded && err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// Rebuild restores a sale that Redis has lost, from the rows. The sale is paused,
+// the writer drains the order log (its claims go unguarded, the database decides
+// alone), and from then on the rows are all there is: quotas from the ledger and
+// a hold for each living row. A purchase that was under way when Redis was lost
+// may still publish; the writer's claim puts its hold back.
+//
+// Each step may be repeated, so a rebuild that dies goes on with the next pass:
+// the pause is a row, and stays until the end.
+func (k *Keeper) Rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) {
+	sum, err := k.rebuild(ctx, s)
+	if err != nil {
+		return sum, fmt.Errorf("recovery: rebuild sale %d: %w", s.ID, err)
+	}
+	return sum, nil
+}
+
+func (k *Keeper) rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) {
+	if err := k.Orders.Pause(ctx, s.ID, sale.PausedByRebuild, "stockkeeper"); err != nil {
+		return Reconciled{}, err
+	}
+	lag, err := k.Backlog(ctx)
+	if err != nil {
+		return Reconciled{}, err
+	}
+	if lag > 0 {
+		return Reconciled{}, ErrDraining
+	}
+	shards := stock.Of(s)
+	for shard := range shards.N {
+		// A marker of a wrong type must go before a new one can be made.
+		if _, err := k.Stock.Repair(ctx, shards, shard); err != nil && !errors.Is(err, stock.ErrNotLoaded) {
+			return Reconciled{}, err
+		}
+	}
+	if err := k.assertLedger(ctx, shards, 0, true); err != nil {
+		return Reconciled{}, err
+	}
+	// Still paused: the window is told, and nothing sells.
+	if err := k.Govern(ctx, s.ID); err != nil {
+		return Reconciled{}, err
+	}
+	sum, err := k.Reconcile(ctx, s)
+	if err != nil {
+		return sum, err
+	}
+	if err := k.Orders.Resume(ctx, s.ID, sale.PausedByRebuild, "stockkeeper"); err != nil {
+		return sum, err
+	}
+	return sum, k.Govern(ctx, s.ID)
+}

@@ -1,0 +1,313 @@
+package recovery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"flashsale/localstack/servers"
+	"flashsale/migrations"
+	"flashsale/shared/order"
+	"flashsale/shared/recovery"
+	"flashsale/shared/sale"
+	"flashsale/shared/shoptest"
+	"flashsale/shared/stock"
+)
+
+// bench is a shop with a keeper whose order log is drained unless backlog says otherwise.
+type bench struct {
+	*shoptest.Shop
+	keeper  *recovery.Keeper
+	backlog int64
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{Shop: shoptest.OpenShop(t, servers.RedisURL(t), servers.Database(t, migrations.Hash(), shoptest.Migrate))}
+	b.keeper = &recovery.Keeper{
+		Orders: b.Orders, Stock: b.Stock,
+		Backlog: func(context.Context) (int64, error) { return b.backlog, nil },
+	}
+	return b
+}
+
+// sell makes n orders that are written and confirmed.
+func (b *bench) sell(t *testing.T, sl sale.Sale, n int) []sale.Placed {
+	t.Helper()
+	placed := make([]sale.Placed, n)
+	for i := range placed {
+		placed[i] = b.Reserve(t, sl, 0, fmt.Sprintf("buyer-%d", i))
+	}
+	if _, err := b.Stock.Claim(t.Context(), stock.Of(&sl), placed); err != nil {
+		t.Fatal(err)
+	}
+	confirm := make([]stock.Confirmation, n)
+	for i, w := range b.Write(t, placed...) {
+		confirm[i] = stock.Confirmation{OrderID: placed[i].OrderID, UserID: placed[i].UserID, PayBy: w.PayBy}
+	}
+	if err := b.Stock.Confirm(t.Context(), stock.Of(&sl), confirm); err != nil {
+		t.Fatal(err)
+	}
+	return placed
+}
+
+func (b *bench) reconcile(t *testing.T, sl sale.Sale, want recovery.Reconciled) {
+	t.Helper()
+	got, err := b.keeper.Reconcile(t.Context(), &sl)
+	if err != nil || got != want {
+		t.Fatalf("reconcile: got %+v, %v, want %+v", got, err, want)
+	}
+	if again, err := b.keeper.Reconcile(t.Context(), &sl); err != nil || again != (recovery.Reconciled{}) {
+		t.Errorf("reconcile again: got %+v, %v, want nothing to do", again, err)
+	}
+}
+
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	t.Run("a healthy sale is left alone", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10)
+		b.sell(t, sl, 3)
+		b.Reserve(t, sl, 0, "on the way")
+		b.reconcile(t, sl, recovery.Reconciled{})
+		b.WantUnits(t, sl, 0, [4]int64{6, 1, 0, 3})
+	})
+	t.Run("a living row whose hold was lost is adopted, tombstone or not", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10)
+		placed := b.sell(t, sl, 3)
+		// As after a failover to a replica that lags: the hold and its decrement are gone.
+		for i, mode := range []stock.ReleaseMode{stock.Settled, stock.Rejected} {
+			if _, err := b.Stock.Release(t.Context(), stock.Of(&sl), mode, []stock.Held{{OrderID: placed[i].OrderID, UserID: placed[i].UserID}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.WantUnits(t, sl, 0, [4]int64{9, 0, 0, 1})
+		b.reconcile(t, sl, recovery.Reconciled{Adopted: 2})
+		b.WantUnits(t, sl, 0, [4]int64{7, 0, 0, 3})
+	})
+	t.Run("the hold of an ended row is released", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10)
+		b.sell(t, sl, 3)
+		b.Passes(sl.PaymentWindow + sl.Grace)
+		if n, err := b.Orders.Expire(t.Context(), 2); err != nil || n != 2 {
+			t.Fatalf("expire: %d, %v", n, err)
+		}
+		b.reconcile(t, sl, recovery.Reconciled{Released: 2})
+		b.WantUnits(t, sl, 0, [4]int64{9, 0, 0, 1})
+	})
+	t.Run("a shopper who holds another order is not adopted over it", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10)
+		p := b.sell(t, sl, 1)[0]
+		if _, err := b.Stock.Release(t.Context(), stock.Of(&sl), stock.Settled, []stock.Held{{OrderID: p.OrderID, UserID: p.UserID}}); err != nil {
+			t.Fatal(err)
+		}
+		second := b.Reserve(t, sl, 0, p.UserID)
+		b.reconcile(t, sl, recovery.Reconciled{})
+		if h, ok, err := b.Stock.Hold(t.Context(), stock.Of(&sl), p.UserID); err != nil || !ok || h.OrderID != second.OrderID {
+			t.Errorf("hold: got %+v, %v, %v, want %s", h, ok, err, second.OrderID)
+		}
+	})
+	t.Run("doubts are lifted once it is through", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 1, 1)
+		if err := b.Orders.Doubt(t.Context(), sl.ID, sl.Items[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.keeper.Govern(t.Context(), sl.ID); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Outcome(t, sl, 0, "u"); got != stock.Paused {
+			t.Errorf("the doubted item: got %s, want paused", got)
+		}
+		if got := b.Outcome(t, sl, 1, "u"); got != stock.Reserved {
+			t.Errorf("the other item: got %s, want reserved", got)
+		}
+		b.reconcile(t, sl, recovery.Reconciled{})
+		if got := b.Outcome(t, sl, 0, "u"); got != stock.Reserved {
+			t.Errorf("after the pass: got %s, want reserved", got)
+		}
+	})
+	for _, c := range []struct {
+		name   string
+		damage func(b *bench, ctx context.Context, sl sale.Sale, item string) error
+		want   recovery.Reconciled
+	}{
+		{"stock typed over", func(b *bench, ctx context.Context, sl sale.Sale, item string) error {
+			return b.Redis.HSet(ctx, shoptest.Key(sl, "stock"), item, 5000).Err()
+		}, recovery.Reconciled{Repaired: 1}},
+		{"stock field deleted", func(b *bench, ctx context.Context, sl sale.Sale, item string) error {
+			return b.Redis.HDel(ctx, shoptest.Key(sl, "stock"), item).Err()
+		}, recovery.Reconciled{Repaired: 1}},
+		{"stock of a wrong type", func(b *bench, ctx context.Context, sl sale.Sale, _ string) error {
+			return b.Redis.Set(ctx, shoptest.Key(sl, "stock"), "10000", 0).Err()
+		}, recovery.Reconciled{Repaired: 2}},
+		{"quota typed over", func(b *bench, ctx context.Context, sl sale.Sale, item string) error {
+			return b.Redis.HSet(ctx, shoptest.Key(sl, "meta"), "quota:"+item, 5000).Err()
+		}, recovery.Reconciled{Repaired: 2}},
+		{"holds of a wrong type", func(b *bench, ctx context.Context, sl sale.Sale, _ string) error {
+			return b.Redis.Set(ctx, shoptest.Key(sl, "holds"), "x", 0).Err()
+		}, recovery.Reconciled{Repaired: 2, Adopted: 3}},
+		{"a hold that nobody can read", func(b *bench, ctx context.Context, sl sale.Sale, _ string) error {
+			return b.Redis.HSet(ctx, shoptest.Key(sl, "holds"), "buyer-1", "rubbish").Err()
+		}, recovery.Reconciled{Repaired: 2, Adopted: 1}},
+		{"outbox of a wrong type", func(b *bench, ctx context.Context, sl sale.Sale, _ string) error {
+			return b.Redis.Set(ctx, shoptest.Key(sl, "unconfirmed"), "x", 0).Err()
+		}, recovery.Reconciled{Repaired: 1}},
+	} {
+		t.Run("damage: "+c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			sl := b.Open(t, 10)
+			b.sell(t, sl, 3)
+			if err := c.damage(b, t.Context(), sl, fmt.Sprint(sl.Items[0].ID)); err != nil {
+				t.Fatal(err)
+			}
+			b.reconcile(t, sl, c.want)
+			b.WantUnits(t, sl, 0, [4]int64{7, 0, 0, 3})
+		})
+	}
+}
+
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	lost := func(t *testing.T, b *bench, sl sale.Sale, want bool) {
+		t.Helper()
+		if got, err := b.keeper.Lost(t.Context(), &sl); err != nil || got != want {
+			t.Fatalf("lost: got %v, %v, want %v", got, err, want)
+		}
+	}
+	wipe := func(t *testing.T, b *bench, sl sale.Sale) {
+		t.Helper()
+		if err := b.Stock.Drop(t.Context(), stock.Of(&sl)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("rows become holds, the rest is for sale", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10)
+		placed := b.sell(t, sl, 4)
+		b.Passes(sl.PaymentWindow + sl.Grace)
+		if n, err := b.Orders.Expire(t.Context(), 1); err != nil || n != 1 {
+			t.Fatalf("expire: %d, %v", n, err)
+		}
+		lost(t, b, sl, false)
+		wipe(t, b, sl)
+		lost(t, b, sl, true)
+		if got := b.Outcome(t, sl, 0, "u"); got != stock.NotLoaded {
+			t.Errorf("lost: got %s, want not loaded", got)
+		}
+		if first, err := b.keeper.Load(t.Context(), sl.ID); first || !errors.Is(err, recovery.ErrLost) {
+			t.Errorf("load of a lost sale: got %v, %v, want ErrLost", first, err)
+		}
+		got, err := b.keeper.Rebuild(t.Context(), &sl)
+		if err != nil || got.Adopted != 3 {
+			t.Fatalf("rebuild: got %+v, %v, want 3 adopted", got, err)
+		}
+		lost(t, b, sl, false)
+		b.WantUnits(t, sl, 0, [4]int64{7, 0, 0, 3})
+		for _, p := range placed {
+			want := stock.Reserved
+			if b.Row(t, p.OrderID).State == order.Pending {
+				want = stock.Already
+			}
+			if got := b.Outcome(t, sl, 0, p.UserID); got != want {
+				t.Errorf("%s asks again: got %s, want %s", p.UserID, got, want)
+			}
+		}
+	})
+	t.Run("nothing is sold until the order log is drained", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10)
+		late := b.Reserve(t, sl, 0, "late")
+		wipe(t, b, sl)
+		b.backlog = 1
+		if _, err := b.keeper.Rebuild(t.Context(), &sl); !errors.Is(err, recovery.ErrDraining) {
+			t.Fatalf("rebuild with a backlog: got %v, want ErrDraining", err)
+		}
+		if got := b.Outcome(t, sl, 0, "u"); got != stock.NotLoaded {
+			t.Errorf("draining: got %s, want not loaded", got)
+		}
+		// The writer goes on meanwhile; the database alone decides.
+		if got, err := b.Stock.Claim(t.Context(), stock.Of(&sl), []sale.Placed{late}); err != nil || got[0] != stock.Unguarded {
+			t.Fatalf("claim: got %v, %v, want unguarded", got, err)
+		}
+		b.Write(t, late)
+		b.backlog = 0
+		if got, err := b.keeper.Rebuild(t.Context(), &sl); err != nil || got.Adopted != 1 {
+			t.Fatalf("rebuild: got %+v, %v, want 1 adopted", got, err)
+		}
+		b.WantUnits(t, sl, 0, [4]int64{9, 0, 0, 1})
+	})
+	t.Run("one that died half-way is finished by the next, and an operator's pause outlives it", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10)
+		b.sell(t, sl, 4)
+		wipe(t, b, sl)
+		if err := b.Orders.Pause(t.Context(), sl.ID, sale.PausedByOperator, "test"); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Orders.Pause(t.Context(), sl.ID, sale.PausedByRebuild, "test"); err != nil {
+			t.Fatal(err)
+		}
+		b.Stack(t, sl) // markers are there, holds are not
+		lost(t, b, sl, true)
+		if got, err := b.keeper.Rebuild(t.Context(), &sl); err != nil || got.Adopted != 4 {
+			t.Fatalf("rebuild: got %+v, %v, want 4 adopted", got, err)
+		}
+		if got := b.Outcome(t, sl, 0, "u"); got != stock.Paused {
+			t.Errorf("rebuilt: got %s, want paused by the operator", got)
+		}
+	})
+	t.Run("a meta key of a wrong type is a loss", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10)
+		b.sell(t, sl, 2)
+		if err := b.Redis.Set(t.Context(), shoptest.Key(sl, "meta"), "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		lost(t, b, sl, true)
+		if _, err := b.keeper.Rebuild(t.Context(), &sl); err != nil {
+			t.Fatal(err)
+		}
+		b.WantUnits(t, sl, 0, [4]int64{8, 0, 0, 2})
+	})
+	t.Run("two at once", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10)
+		b.sell(t, sl, 4)
+		wipe(t, b, sl)
+		done := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := b.keeper.Rebuild(t.Context(), &sl)
+				done <- err
+			}()
+		}
+		for range 2 {
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("a rebuild hangs")
+			}
+		}
+		b.WantUnits(t, sl, 0, [4]int64{6, 0, 0, 4})
+	})
+}

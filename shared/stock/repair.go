@@ -1,0 +1,81 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// scanCount is how many holds one step of a scan asks for.
+const scanCount = 1000
+
+// Repair mends a shard from what the shard itself knows: each stock becomes its
+// quota less the holds, keys of a wrong type and unreadable holds are dropped.
+// It tells how many things were wrong. [ErrNotLoaded] means that the marker is
+// gone, or was dropped with a meta key of a wrong type.
+func (s *Store) Repair(ctx context.Context, sh Shards, shard int) (mended int64, err error) {
+	const done, notLoaded = 1, 2 // as in repair.lua
+	r, err := run(ctx, s.rdb, repairScript, s.keyring.of(sh)[shard].all, firstLook.Milliseconds())
+	code, err := oneOf(r, err, done, notLoaded)
+	if err == nil {
+		mended, err = r.number(1)
+	}
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("stock: repair: %w", err)
+	case code == notLoaded:
+		return mended, ErrNotLoaded
+	}
+	return mended, nil
+}
+
+// Loaded tells whether a shard has its marker. A marker key of a wrong type is none.
+func (s *Store) Loaded(ctx context.Context, sh Shards, shard int) (bool, error) {
+	loaded, err := s.rdb.HExists(ctx, s.keyring.of(sh)[shard].meta, "loaded").Result()
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("stock: loaded: %w", err)
+	}
+	return loaded, nil
+}
+
+// Holds returns a shard's holds without stopping Redis for it: one that is made
+// or released meanwhile may be among them or not. Unreadable ones are left out;
+// [Store.Check] counts them. Unconfirmed is not told.
+func (s *Store) Holds(ctx context.Context, sh Shards, shard int) ([]Hold, error) {
+	key := s.keyring.of(sh)[shard].holds
+	seen := map[string]bool{} // a scan may return a field twice
+	var holds []Hold
+	for cursor := uint64(0); ; {
+		fields, next, err := s.rdb.HScan(ctx, key, cursor, "", scanCount).Result()
+		if err != nil {
+			return nil, fmt.Errorf("stock: holds: %w", err)
+		}
+		for i := 0; i+1 < len(fields); i += 2 {
+			h, _, err := parseHold(fields[i], fields[i+1])
+			if err == nil && !seen[h.UserID] {
+				seen[h.UserID] = true
+				holds = append(holds, h)
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return holds, nil
+		}
+	}
+}
+
+// Drop deletes a sale's keys: its end. Nothing may need them any more.
+func (s *Store) Drop(ctx context.Context, sh Shards) error {
+	for _, keys := range s.keyring.of(sh) {
+		// The marker goes first, so that no script works on what is left.
+		for _, key := range []string{keys.meta, keys.holds, keys.stock, keys.unconfirmed, keys.released} {
+			if err := s.rdb.Unlink(ctx, key).Err(); err != nil {
+				return fmt.Errorf("stock: drop sale %d: %w", sh.Sale, err)
+			}
+		}
+	}
+	return nil
+}
