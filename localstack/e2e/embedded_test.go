@@ -27,8 +27,8 @@ func TestEmbedded(t *testing.T) {
 		t.Error(err)
 	}
 	wantItem(t, s.settled(t, sale.ID), 0, 1, 0, map[string]int{"PENDING": 1})
-	if running := traced(t, trace); len(running) < 2 {
-		t.Errorf("while it runs: got processes %v, want the server and its PostgreSQL", running)
+	if running := traced(t, trace); len(running) < 3 {
+		t.Errorf("while it runs: got processes %v, want the server, its child and PostgreSQL", running)
 	}
 	s.stop(t)
 	if left := traced(t, trace); len(left) > 0 {
@@ -41,7 +41,7 @@ func traced(t *testing.T, variable string) (processes []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no processes are seen in /proc: %v", err)
+		t.Skip("left out: whether a process is left, for there is no /proc here")
 	}
 	for _, file := range files {
 		// A process that ends meanwhile, and another user's, cannot be read.

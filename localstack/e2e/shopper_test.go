@@ -172,7 +172,8 @@ func (p shopper) mine(ctx context.Context, sale uint32) (answer, error) {
 }
 
 // follow polls an order, as the page does, until it is what done says. That it is
-// unknown in between is an error: a 202 is never unknown to its shopper.
+// unknown in between is an error: a 202 is never unknown to its shopper. So is another
+// end.
 func (p shopper) follow(ctx context.Context, id string, done func(answer) bool) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -185,6 +186,8 @@ func (p shopper) follow(ctx context.Context, id string, done func(answer) bool) 
 			return a, fmt.Errorf("status of order %s of %s: %s", id, p.name, a)
 		case done(a):
 			return a, nil
+		case a.Status != "PENDING":
+			return a, fmt.Errorf("order %s of %s ended: %s", id, p.name, a)
 		}
 		if err := pause(ctx); err != nil {
 			return a, fmt.Errorf("order %s of %s stays %s: %w", id, p.name, a, err)
