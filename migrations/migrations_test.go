@@ -158,7 +158,9 @@ func TestConstraints(t *testing.T) {
 		{"chk_event_kind", "", event + `(` + id1 + `,1,'bought',now(),'{}')`, event + `(` + id1 + `,1,'refund_due',now(),'{}')`},
 		{"pk_payment_event", payment + `('w1','p1',` + id1 + `,1,'t',1,'EUR',now(),'paid',false)`, payment + `('w1','p2',` + id2 + `,1,'t',1,'EUR',now(),'paid',false)`, payment + `('w2','p1',` + id1 + `,1,'t',1,'EUR',now(),'duplicate',false)`},
 		{"uq_order_paid_once", payment + `('w1','p1',` + id1 + `,1,'t',1,'EUR',now(),'paid',false)`, payment + `('w2','p2',` + id1 + `,1,'t',1,'EUR',now(),'paid',false)`, payment + `('w2','p2',` + id1 + `,1,'t',1,'EUR',now(),'refund_due',true)`},
-		{"uq_payment_pays_once", payment + `('w1','p1',` + id1 + `,1,'t',1,'EUR',now(),'paid',false)`, payment + `('w2','p1',` + id2 + `,1,'t',1,'EUR',now(),'paid',false)`, payment + `('w2','p1',` + id2 + `,1,'t',1,'EUR',now(),'refund_due',true)`},
+		{"uq_payment_used_once", payment + `('w1','p1',` + id1 + `,1,'t',1,'EUR',now(),'paid',false)`, payment + `('w2','p1',` + id2 + `,1,'t',1,'EUR',now(),'paid',false)`, payment + `('w2','p1',` + id2 + `,1,'t',1,'EUR',now(),'duplicate',false)`},
+		{"uq_payment_used_once", payment + `('w1','p1',` + id1 + `,1,'t',1,'EUR',now(),'paid',false)`, payment + `('w2','p1',` + id2 + `,1,'t',1,'EUR',now(),'refund_due',true)`, payment + `('w2','p1',` + id2 + `,1,'t',1,'EUR',now(),'failed',false)`},
+		{"uq_payment_used_once", payment + `('w1','p1',` + id1 + `,1,'t',1,'EUR',now(),'refund_due',false)`, payment + `('w2','p1',` + id1 + `,1,'t',1,'EUR',now(),'refund_due',true)`, payment + `('w2','p2',` + id1 + `,1,'t',1,'EUR',now(),'refund_due',true)`},
 		{"chk_payment_outcome", "", payment + `('w1','p1',` + id1 + `,1,'t',1,'EUR',now(),'lost',false)`, payment + `('w1','p1',` + id1 + `,1,'t',1,'EUR',now(),'waiting',false)`},
 		{"chk_refund_has_its_outcome", "", payment + `('w1','p1',` + id1 + `,1,'t',1,'EUR',now(),'paid',true)`, payment + `('w1','p1',` + id1 + `,1,'t',1,'EUR',now(),'refund_due',true)`},
 	}

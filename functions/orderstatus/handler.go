@@ -1,13 +1,15 @@
-// Package orderstatus tells a shopper how the own order stands.
+// Package orderstatus tells a shopper how the own order stands, and cancels it.
 //
 // It promises that an order answered with 202 is never unknown to its shopper
-// from that moment on, that nobody sees anyone else's order, and that "pay now"
-// is said only of an order that is written.
+// from that moment on, that nobody sees or ends anyone else's order, that "pay
+// now" is said only of an order that is written, and that a cancelled order's
+// unit can be bought again when the answer arrives, by its shopper too.
 package orderstatus
 
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"flashsale/shared/apigw"
@@ -64,8 +66,12 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 func (h *Handler) answer(ctx context.Context, r *apigw.Request) (apigw.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	if r.Method != "GET" {
-		return apigw.Response{}, apigw.Refuse(apigw.MethodNotAllowed, "Only GET is possible here.")
+	saleText, mine := r.Params["saleId"]
+	cancels := r.Method == http.MethodDelete && !mine
+	if !cancels {
+		if err := r.Only(http.MethodGet); err != nil {
+			return apigw.Response{}, err
+		}
 	}
 	token, err := identity.Bearer(r.Header("Authorization"))
 	if err != nil {
@@ -79,9 +85,12 @@ func (h *Handler) answer(ctx context.Context, r *apigw.Request) (apigw.Response,
 		return apigw.Response{}, apigw.Busy(time.Second, err)
 	}
 	var v view
-	if saleText, ok := r.Params["saleId"]; ok {
+	switch {
+	case mine:
 		v, err = h.mine(ctx, saleText, userID)
-	} else {
+	case cancels:
+		v, err = h.cancel(ctx, r.Params["orderId"], userID)
+	default:
 		v, err = h.byID(ctx, r.Params["orderId"], userID)
 	}
 	if err != nil {
@@ -93,10 +102,9 @@ func (h *Handler) answer(ctx context.Context, r *apigw.Request) (apigw.Response,
 // byID asks Redis first: an order in its outbox is being written, and its row
 // may be a moment away. Everything else is the row.
 func (h *Handler) byID(ctx context.Context, text, userID string) (view, error) {
-	unknown := apigw.Refuse(apigw.UnknownOrder, "There is no such order of yours.")
 	id, err := sale.ParseOrderID(text)
 	if err != nil {
-		return view{}, unknown
+		return view{}, unknown()
 	}
 	hold, held, holdErr := h.unwritten(ctx, id.SaleID(), userID)
 	if held && hold.OrderID == id {
@@ -113,8 +121,10 @@ func (h *Handler) byID(ctx context.Context, text, userID string) (view, error) {
 	case holdErr != nil:
 		return view{}, apigw.Busy(time.Second, holdErr)
 	}
-	return view{}, unknown
+	return view{}, unknown()
 }
+
+func unknown() error { return apigw.Refuse(apigw.UnknownOrder, "There is no such order of yours.") }
 
 // mine finds the shopper's order in a sale: the active one, else the newest.
 func (h *Handler) mine(ctx context.Context, text, userID string) (view, error) {

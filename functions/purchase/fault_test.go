@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,6 +57,28 @@ func TestPublishHangs(t *testing.T) {
 	c.buy(t, sl, 0, "u1", "").want(t, 503, "TRY_AGAIN")
 	if took := time.Since(start); took > inBudget {
 		t.Errorf("answer after %s, want within the budget of 2s", took)
+	}
+	c.WantUnits(t, sl, 0, [4]int64{1, 0, 0, 0})
+}
+
+// TestTimeThatRemains has less time than the budget: the publish must leave
+// some of it for the release.
+func TestTimeThatRemains(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	end, _ := ctx.Deadline()
+	c := open(t, fault(func(ctx context.Context, _ sale.Placed) error {
+		if publish, ok := ctx.Deadline(); !ok || end.Sub(publish) < 100*time.Millisecond {
+			t.Errorf("the publish may take until %s, the whole call until %s", publish, end)
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}))
+	sl := c.sells(t, 1)
+	text, err := c.h.Invoke(ctx, call{item: itemText(sl, 0), bearer: provider.Token("u1")}.event())
+	if err != nil || !strings.Contains(string(text), `"statusCode":503`) {
+		t.Errorf("answer: got %s, %v, want 503", text, err)
 	}
 	c.WantUnits(t, sl, 0, [4]int64{1, 0, 0, 0})
 }

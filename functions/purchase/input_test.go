@@ -168,6 +168,18 @@ func TestBadIdempotencyKeys(t *testing.T) {
 	}
 }
 
+// TestOtherMethods: API Gateway routes by method, but nothing may buy by GET.
+func TestOtherMethods(t *testing.T) {
+	t.Parallel()
+	c := open(t, silent(t))
+	sl := c.sells(t, 1)
+	for _, method := range []string{"GET", "OPTIONS", "PUT", "DELETE", "post"} {
+		made := call{item: itemText(sl, 0), bearer: provider.Token("u1"), extra: map[string]any{"httpMethod": method}}
+		c.answer(t, made).want(t, 405, "METHOD_NOT_ALLOWED")
+	}
+	c.WantUnits(t, sl, 0, [4]int64{1, 0, 0, 0})
+}
+
 func TestOtherEvents(t *testing.T) {
 	t.Parallel()
 	c := open(t, silent(t))

@@ -1,9 +1,9 @@
-// Package saleadmin is the operator's hand: it describes, loads, stops and
-// explains sales. It is invoked directly, never through the API.
+// Package saleadmin is the operator's hand: it describes, loads, changes, stops,
+// explains and ends sales. It is invoked directly, never through the API.
 //
 // It promises that a refusal is a normal answer with a code, that only
-// surprises are errors, and that saying the same thing twice does nothing the
-// second time.
+// surprises are errors, that saying the same thing twice does nothing the second
+// time, and that what was done is written down with who did it.
 package saleadmin
 
 import (
@@ -41,6 +41,7 @@ type Handler struct {
 	Now    func() time.Time
 
 	Kafka           *kgo.Client
+	OrdersTopic     string
 	DeadLetterTopic string
 }
 
@@ -50,7 +51,10 @@ type request struct {
 	SaleID json.Number     `json:"saleId"`
 	Sale   json.RawMessage `json:"sale"`
 	UserID string          `json:"userId"`
-	By     string          `json:"by"` // who says it, for the audit
+	What   string          `json:"what"`  // of export: orders or refunds
+	After  string          `json:"after"` // of export: the last page's next
+	Limit  *int            `json:"limit"` // of export
+	By     string          `json:"by"`    // who says it, for the audit
 
 	id sale.ID
 }
@@ -63,22 +67,6 @@ type refusal struct {
 
 func (r refusal) Error() string { return r.Code + ": " + r.Message }
 
-// standing is the answer to an action that changes a sale.
-type standing struct {
-	SaleID  sale.ID    `json:"saleId"`
-	State   sale.State `json:"state"`
-	Created *bool      `json:"created,omitempty"` // by this call
-	Loaded  *bool      `json:"loaded,omitempty"`  // by this call
-	*mended
-}
-
-// mended counts what a reconcile found.
-type mended struct {
-	Adopted  int `json:"adopted"`
-	Released int `json:"released"`
-	Repaired int `json:"repaired"`
-}
-
 // Invoke runs one action.
 func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 	r, err := parse(event)
@@ -86,12 +74,10 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 	if err == nil {
 		answer, err = h.run(ctx, r)
 	}
-	var no refusal
+	no, refused := refusalOf(err, r.id)
 	switch {
-	case errors.As(err, &no):
+	case refused:
 		answer = no
-	case errors.Is(err, order.ErrUnknownSale):
-		answer = refusal{"UNKNOWN_SALE", fmt.Sprintf("There is no sale %d.", r.id)}
 	case err != nil:
 		h.Log.ErrorContext(ctx, "action failed", "action", r.Action, "sale_id", r.id, "error", err)
 		return nil, fmt.Errorf("saleadmin: %s: %w", r.Action, err)
@@ -99,6 +85,28 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 		h.Log.InfoContext(ctx, "action", "action", r.Action, "sale_id", r.id, "by", r.By)
 	}
 	return json.Marshal(answer)
+}
+
+// refusalOf tells a refusal from a surprise.
+func refusalOf(err error, id sale.ID) (refusal, bool) {
+	if no, ok := errors.AsType[refusal](err); ok {
+		return no, true
+	}
+	if no, ok := errors.AsType[order.RefusedError](err); ok {
+		return refusal{"BAD_REQUEST", no.Error()}, true
+	}
+	if busy, ok := errors.AsType[order.BusyError](err); ok {
+		return refusal{"SALE_BUSY", fmt.Sprintf("Sale %d is busy: %s.", id, busy)}, true
+	}
+	switch {
+	case errors.Is(err, order.ErrUnknownSale):
+		return refusal{"UNKNOWN_SALE", fmt.Sprintf("There is no sale %d.", id)}, true
+	case errors.Is(err, order.ErrArchived):
+		return refusal{"BAD_REQUEST", fmt.Sprintf("Sale %d is archived.", id)}, true
+	case errors.Is(err, order.ErrItemExists):
+		return refusal{"ITEM_EXISTS", "An item id belongs to another sale: item ids are unique over all sales."}, true
+	}
+	return refusal{}, false
 }
 
 func parse(event []byte) (request, error) {
@@ -124,8 +132,9 @@ func parse(event []byte) (request, error) {
 
 func (h *Handler) run(ctx context.Context, r request) (any, error) {
 	actions := map[string]func(context.Context, request) (any, error){
-		"create": h.create, "load": h.load, "pause": h.pause, "resume": h.resume,
-		"close": h.close, "report": h.report, "explain": h.explain, "reconcile": h.reconcile,
+		"create": h.create, "update": h.update, "load": h.load, "pause": h.pause, "resume": h.resume,
+		"close": h.close, "archive": h.archive, "reconcile": h.reconcile, "redrive": h.redrive,
+		"report": h.report, "explain": h.explain, "export": h.export,
 	}
 	action, ok := actions[r.Action]
 	switch {
@@ -135,94 +144,4 @@ func (h *Handler) run(ctx context.Context, r request) (any, error) {
 		return nil, refusal{"BAD_REQUEST", "saleId is missing."}
 	}
 	return action(ctx, r)
-}
-
-// create describes a sale. The same text again is no news; a sale's relative
-// times were resolved when it was first seen.
-func (h *Handler) create(ctx context.Context, r request) (any, error) {
-	described, err := sale.ParseFile(r.Sale, h.Now())
-	if err != nil {
-		return nil, refusal{"BAD_REQUEST", err.Error()}
-	}
-	created, err := h.Orders.CreateSale(ctx, described, r.Sale, r.By)
-	switch {
-	case errors.Is(err, order.ErrSaleExists):
-		return nil, refusal{"SALE_EXISTS", fmt.Sprintf("Sale %d was described differently.", described.ID)}
-	case errors.Is(err, order.ErrItemExists):
-		return nil, refusal{"ITEM_EXISTS", "An item id belongs to another sale: item ids are unique over all sales."}
-	case err != nil:
-		return nil, err
-	}
-	return h.standing(ctx, described.ID, standing{Created: &created})
-}
-
-func (h *Handler) load(ctx context.Context, r request) (any, error) {
-	first, err := h.Keeper.Load(ctx, r.id)
-	if err != nil {
-		return nil, err
-	}
-	return h.standing(ctx, r.id, standing{Loaded: &first})
-}
-
-func (h *Handler) pause(ctx context.Context, r request) (any, error) {
-	if err := h.Orders.Pause(ctx, r.id, sale.PausedByOperator, r.By); err != nil {
-		return nil, err
-	}
-	return h.govern(ctx, r.id)
-}
-
-func (h *Handler) resume(ctx context.Context, r request) (any, error) {
-	if err := h.Orders.Resume(ctx, r.id, sale.PausedByOperator, r.By); err != nil {
-		return nil, err
-	}
-	return h.govern(ctx, r.id)
-}
-
-// close stops purchases. Unpaid orders keep their window.
-func (h *Handler) close(ctx context.Context, r request) (any, error) {
-	if err := h.Orders.Close(ctx, r.id, r.By); err != nil {
-		return nil, err
-	}
-	return h.govern(ctx, r.id)
-}
-
-// reconcile compares both sides at once instead of with the next pass.
-func (h *Handler) reconcile(ctx context.Context, r request) (any, error) {
-	l, err := h.Orders.Listing(ctx, r.id)
-	if err != nil {
-		return nil, err
-	}
-	if !l.Loaded || l.Archived {
-		return h.standing(ctx, r.id, standing{mended: &mended{}})
-	}
-	done, err := h.Keeper.Reconcile(ctx, &l.Sale)
-	switch {
-	case errors.Is(err, recovery.ErrLost):
-		return nil, refusal{"SALE_BUSY", "Redis has lost this sale; the stockkeeper rebuilds it."}
-	case err != nil:
-		return nil, err
-	}
-	return h.standing(ctx, r.id, standing{mended: &mended{done.Adopted, done.Released, done.Repaired}})
-}
-
-// govern asserts the settings on Redis even when nothing changed: an operator
-// who says "pause" again means it.
-func (h *Handler) govern(ctx context.Context, id sale.ID) (any, error) {
-	if err := h.Keeper.Govern(ctx, id); err != nil {
-		return nil, err
-	}
-	return h.standing(ctx, id, standing{})
-}
-
-// standing completes an answer, after the catalog has heard of the change.
-func (h *Handler) standing(ctx context.Context, id sale.ID, s standing) (any, error) {
-	if err := h.Orders.PublishCatalog(ctx, h.Stock.PutCatalog); err != nil {
-		return nil, err
-	}
-	l, err := h.Orders.Listing(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	s.SaleID, s.State = id, l.StateAt(h.Now(), l.Standing)
-	return s, nil
 }

@@ -2,7 +2,6 @@ package saleadmin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,9 +154,12 @@ func (h *Handler) explain(ctx context.Context, r request) (any, error) {
 			answer.Story = append(answer.Story, chapter{at.UTC(), fmt.Sprintf(format, args...)})
 		}
 	}
-	hold, held, err := h.Stock.Hold(ctx, stock.Of(&l.Sale), r.UserID)
-	if err != nil && !errors.Is(err, stock.ErrNotLoaded) {
-		return nil, err
+	var hold stock.Hold
+	held := false
+	if !l.Archived {
+		if hold, held, err = h.Stock.Hold(ctx, stock.Of(&l.Sale), r.UserID); err != nil {
+			return nil, err
+		}
 	}
 	orders, events, err := h.Orders.History(ctx, r.id, r.UserID)
 	if err != nil {

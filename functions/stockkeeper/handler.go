@@ -2,9 +2,9 @@
 //
 // Each pass loads the stock of sales that are about to open, asserts window and
 // pauses on every shard, rebuilds what Redis has lost, looks after holds that no
-// writer has confirmed, compares holds with rows, and publishes the catalog. It
-// promises that passes may overlap and that trouble with one sale does not keep
-// the others from being looked after.
+// writer has confirmed, compares holds with rows, and publishes the catalog and
+// the orders' events. It promises that passes may overlap and that trouble with
+// one sale does not keep the others from being looked after.
 package stockkeeper
 
 import (
@@ -38,6 +38,7 @@ type Handler struct {
 	Orders *order.Store
 	Stock  *stock.Store
 	Keeper *recovery.Keeper
+	Feed   Feed // nil tells nobody: the events wait
 	Log    *slog.Logger
 	Now    func() time.Time
 	Pause  time.Duration // between the passes of one invocation
@@ -72,7 +73,11 @@ func (h *Handler) pass(ctx context.Context, sum *Result) error {
 		failed = errors.Join(failed, h.keep(ctx, &listings[i], sum))
 	}
 	// Last, so that the catalog shows what the pass has just loaded.
-	return errors.Join(failed, h.Orders.PublishCatalog(ctx, h.Stock.PutCatalog))
+	failed = errors.Join(failed, h.Orders.PublishCatalog(ctx, h.Stock.PutCatalog))
+	if h.Feed == nil {
+		return failed
+	}
+	return errors.Join(failed, h.relay(ctx))
 }
 
 func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error {
@@ -95,7 +100,10 @@ func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error 
 		h.Log.WarnContext(ctx, "Redis and the rows differed", "sale_id", l.ID,
 			"adopted", mended.Adopted, "released", mended.Released, "repaired", mended.Repaired)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, recovery.ErrDraining):
+		return nil // there is no shard to sweep; the next pass goes on
+	case err != nil:
 		return err
 	}
 	swept, err := h.Keeper.Sweep(ctx, &l.Sale)
@@ -122,9 +130,5 @@ func (h *Handler) mend(ctx context.Context, l *sale.Listing) (recovery.Reconcile
 		return h.Keeper.Reconcile(ctx, &l.Sale)
 	}
 	h.Log.ErrorContext(ctx, "Redis has lost a sale, it is being rebuilt", "sale_id", l.ID)
-	mended, err := h.Keeper.Rebuild(ctx, &l.Sale)
-	if errors.Is(err, recovery.ErrDraining) {
-		return mended, nil // the next pass goes on
-	}
-	return mended, err
+	return h.Keeper.Rebuild(ctx, &l.Sale)
 }

@@ -24,7 +24,7 @@ import (
 // reach bounds the wait for a real server's first answer.
 const reach = 5 * time.Second
 
-// partitions of a new orders topic: more than one, so that nothing comes to depend
+// partitions of a new orders or events topic: more than one, so that nothing comes to depend
 // on an order between items.
 const partitions = 3
 
@@ -125,7 +125,11 @@ func (b *backends) openKafka(ctx context.Context, s settings, out io.Writer) err
 
 	ctx, cancel = context.WithTimeout(ctx, 6*reach) // a real broker takes its time
 	defer cancel()
-	return errors.Join(makeTopic(ctx, admin, s.ordersTopic, partitions), makeTopic(ctx, admin, s.deadLetterTopic, 1))
+	return errors.Join(
+		makeTopic(ctx, admin, s.ordersTopic, partitions),
+		makeTopic(ctx, admin, s.deadLetterTopic, 1),
+		makeTopic(ctx, admin, s.eventsTopic, partitions),
+	)
 }
 
 // makeTopic leaves a topic alone that exists.

@@ -16,6 +16,7 @@ import (
 
 	"flashsale/localstack/dev/lambda"
 	"flashsale/localstack/dev/login"
+	"flashsale/localstack/dev/pay"
 	"flashsale/localstack/dev/shop"
 	"flashsale/localstack/poller"
 )
@@ -74,7 +75,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	site.open(newHandler(saleID, functions, provider, s.log))
+	payments, err := pay.New(s.webhook, fmt.Sprintf("http://127.0.0.1:%d", s.port), all.Pool, functions["expirer"], time.Now)
+	if err != nil {
+		return err
+	}
+	site.open(newHandler(saleID, functions, provider, payments, s.log))
 	_, _ = fmt.Fprintf(out, "ready http://localhost:%d/\n", s.port)
 
 	select {
@@ -104,9 +109,9 @@ func openShop(ctx context.Context, s settings, b *backends, provider *login.Prov
 	}
 	all, err := shop.Open(ctx, shop.Config{
 		RedisURL: b.redisURL, EmbeddedRedis: s.redisURL == "", DatabaseURL: b.databaseURL,
-		KafkaBrokers: b.brokers, OrdersTopic: s.ordersTopic, DeadLetterTopic: s.deadLetterTopic, Group: s.group,
+		KafkaBrokers: b.brokers, OrdersTopic: s.ordersTopic, DeadLetterTopic: s.deadLetterTopic, EventsTopic: s.eventsTopic, Group: s.group,
 		JWKS: string(keys), Issuer: provider.Issuer(), Audience: audience,
-		OrderIDSecret: orderIDSecret, Origins: s.origins, Log: s.log,
+		OrderIDSecret: orderIDSecret, Webhook: s.webhook, Origins: s.origins, Log: s.log,
 	})
 	if err != nil {
 		return nil, err

@@ -12,8 +12,12 @@ import (
 	"time"
 
 	"flashsale/localstack/sales"
+	"flashsale/shared/config"
 	"flashsale/shared/sale"
 )
+
+// paymentSecret is no secret here; it is fixed so that webhooks can be made by hand.
+const paymentSecret = "whsec_ZGV2ZWxvcG1lbnQtb25seS1wYXltZW50cw=="
 
 // settings is what the command line and the environment say.
 type settings struct {
@@ -24,7 +28,9 @@ type settings struct {
 	brokers     []string
 	databaseURL string
 
-	ordersTopic, deadLetterTopic, group string
+	ordersTopic, deadLetterTopic, eventsTopic, group string
+
+	webhook config.Webhook
 
 	tick    time.Duration
 	origins []string
@@ -38,8 +44,13 @@ func readSettings(args []string) (settings, error) {
 		databaseURL:     os.Getenv("DATABASE_URL"),
 		ordersTopic:     cmp.Or(os.Getenv("KAFKA_ORDERS_TOPIC"), "flash-sale-orders"),
 		deadLetterTopic: cmp.Or(os.Getenv("KAFKA_DEAD_LETTER_TOPIC"), "flash-sale-orders-dlq"),
+		eventsTopic:     cmp.Or(os.Getenv("KAFKA_EVENTS_TOPIC"), "flash-sale-order-events"),
 		group:           cmp.Or(os.Getenv("KAFKA_GROUP"), "flash-sale-orderwriter"),
 		origins:         list(os.Getenv("ALLOWED_ORIGINS")),
+	}
+	s.webhook = config.Webhook{Signature: cmp.Or(os.Getenv("PAYMENT_SIGNATURE"), config.StandardWebhooks), Tolerance: 5 * time.Minute}
+	for _, secret := range list(cmp.Or(os.Getenv("PAYMENT_SECRETS"), paymentSecret)) {
+		s.webhook.Secrets = append(s.webhook.Secrets, config.Secret(secret))
 	}
 	flags := flag.NewFlagSet("dev", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -64,6 +75,9 @@ func readSettings(args []string) (settings, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cmp.Or(os.Getenv("DEV_LOG"), "warn"))); err != nil {
 		return s, fmt.Errorf("DEV_LOG=%q is not debug, info, warn or error", os.Getenv("DEV_LOG"))
+	}
+	if err := s.webhook.Check(); err != nil {
+		return s, err
 	}
 	s.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	s.saleFile, err = readSale(*path)

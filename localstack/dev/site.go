@@ -21,6 +21,7 @@ var routes = []gateway.Route{
 	{Method: "GET", Resource: "/api/flash-sales/orders/{orderId}", Function: "orderstatus"},
 	{Method: "DELETE", Resource: "/api/flash-sales/orders/{orderId}", Function: "orderstatus"},
 	{Method: "GET", Resource: "/api/flash-sales/{saleId}/my-order", Function: "orderstatus"},
+	{Method: "POST", Resource: "/api/flash-sales/payments", Function: "payment"},
 	{Method: "GET", Resource: "/api/flash-sales/{saleId}", Function: "saleinfo"},
 }
 
@@ -42,7 +43,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // newHandler leads each address to its part. It is no ServeMux, because that one
 // rewrites odd paths, which must reach the gateway as they came.
-func newHandler(saleID int64, functions map[string]lambda.Invoke, provider *login.Provider, log *slog.Logger) http.Handler {
+func newHandler(saleID int64, functions map[string]lambda.Invoke, provider *login.Provider, payments http.Handler, log *slog.Logger) http.Handler {
 	api := gateway.New(routes, functions, log)
 	invocations := lambda.Handler(functions, log)
 	identity := provider.Handler()
@@ -55,6 +56,8 @@ func newHandler(saleID int64, functions map[string]lambda.Invoke, provider *logi
 			writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 		case path == "/config.json" && reads:
 			writeJSON(w, http.StatusOK, map[string]any{"saleId": saleID, "api": "/api/flash-sales", "login": "/dev/login"})
+		case strings.HasPrefix(path, "/dev/pay/"):
+			payments.ServeHTTP(w, r)
 		case strings.HasPrefix(path, "/dev/"):
 			identity.ServeHTTP(w, r)
 		case strings.HasPrefix(path, "/2015-03-31/"):

@@ -71,3 +71,9 @@ func release(ctx context.Context, orders *order.Store, units *stock.Store, sh st
 	}
 	return released, nil
 }
+
+// One returns the unit of one release at once, ahead of the next drain.
+func One(ctx context.Context, orders *order.Store, units *stock.Store, r order.Release) error {
+	_, err := release(ctx, orders, units, stock.Shards{Sale: r.SaleID, N: r.Shards}, []order.Release{r})
+	return err
+}

@@ -33,7 +33,8 @@ type Verifier struct {
 }
 
 // NewVerifier accepts tokens of that issuer for that audience, which both must
-// be given. Clocks may differ by skew.
+// be given; an access token without aud may name it as its client_id. Clocks may
+// differ by skew.
 func NewVerifier(keys *Keys, issuer, audience string, skew time.Duration, now func() time.Time) *Verifier {
 	return &Verifier{keys: keys, issuer: issuer, audience: audience, skew: skew, now: now}
 }
@@ -79,21 +80,38 @@ func (v *Verifier) Shopper(ctx context.Context, token string) (userID string, er
 	if err != nil {
 		return "", unauthenticated("signature")
 	}
-	var claims jwt.Claims
-	if err := json.Unmarshal(payload, &claims); err != nil {
+	var c claims
+	if err := json.Unmarshal(payload, &c); err != nil {
 		return "", unauthenticated("claims cannot be read")
 	}
-	if err := v.check(&claims); err != nil {
+	if err := v.check(&c); err != nil {
 		return "", err
 	}
-	return claims.Subject, nil
+	return c.Subject, nil
 }
 
-func (v *Verifier) check(claims *jwt.Claims) error {
+// claims are what a token says. Amazon Cognito's access tokens have no aud: they
+// name the client that they are for in client_id.
+type claims struct {
+	jwt.Claims
+	TokenUse string `json:"token_use"`
+	ClientID string `json:"client_id"`
+}
+
+// isFor tells whether the token is meant for that audience. One that has an aud
+// is judged by it alone: azp and client_id then say who asked, not who is asked.
+func (c *claims) isFor(audience string) bool {
+	if c.Audience == nil {
+		return c.TokenUse == "access" && c.ClientID == audience
+	}
+	return slices.Contains(c.Audience, audience)
+}
+
+func (v *Verifier) check(claims *claims) error {
 	switch {
 	case claims.Issuer != v.issuer:
 		return unauthenticated("issuer")
-	case !slices.Contains(claims.Audience, v.audience):
+	case !claims.isFor(v.audience):
 		return unauthenticated("audience")
 	case claims.Expiry == nil:
 		return unauthenticated("no expiry")

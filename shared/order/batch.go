@@ -83,7 +83,7 @@ func (b *batch) insert(ctx context.Context, tx pgx.Tx, now *time.Time) error {
 		FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::timestamptz[])
 		     WITH ORDINALITY AS p (id, sale_id, item_id, user_id, reserved_at, place)
 		JOIN flash_sale_item i ON i.id = p.item_id AND i.sale_id = p.sale_id
-		JOIN flash_sale s ON s.id = p.sale_id
+		JOIN flash_sale s ON s.id = p.sale_id AND s.archived_at IS NULL
 		CROSS JOIN (SELECT date_trunc('milliseconds', COALESCE($6::timestamptz, now())) AS now) clock
 		ORDER BY p.sale_id, p.user_id COLLATE "C", p.place
 		ON CONFLICT DO NOTHING

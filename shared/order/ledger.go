@@ -17,18 +17,24 @@ func (s *Store) Ledger(ctx context.Context, id sale.ID) (sale.Ledger, error) {
 
 // FirstLoad calls load with the sale's ledger unless a load has succeeded
 // before, and notes the time if load does: from then on an empty Redis means a
-// loss. It tells whether it loaded. Of two at once the second waits for the first.
-func (s *Store) FirstLoad(ctx context.Context, id sale.ID, load func(context.Context, sale.Ledger) error) (first bool, err error) {
+// loss. It tells whether it loaded. Of two at once the second waits for the
+// first. An archived sale is [ErrArchived].
+func (s *Store) FirstLoad(ctx context.Context, id sale.ID, by string, load func(context.Context, sale.Ledger) error) (first bool, err error) {
 	err = s.change(ctx, func(tx pgx.Tx) error {
 		first = false
-		var loaded bool
+		var loaded, archived bool
 		err := tx.QueryRow(ctx, `
-			SELECT loaded_at IS NOT NULL FROM flash_sale WHERE id = $1::bigint FOR NO KEY UPDATE`, int64(id)).Scan(&loaded)
-		if errors.Is(err, pgx.ErrNoRows) {
+			SELECT loaded_at IS NOT NULL, archived_at IS NOT NULL
+			FROM flash_sale WHERE id = $1::bigint FOR NO KEY UPDATE`, int64(id)).Scan(&loaded, &archived)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
 			return ErrUnknownSale
-		}
-		if err != nil || loaded {
+		case err != nil:
 			return err
+		case archived:
+			return ErrArchived
+		case loaded:
+			return nil
 		}
 		l, err := ledger(ctx, tx, id)
 		if err != nil {
@@ -40,7 +46,10 @@ func (s *Store) FirstLoad(ctx context.Context, id sale.ID, load func(context.Con
 		first = true
 		_, err = tx.Exec(ctx, `UPDATE flash_sale SET loaded_at = COALESCE($2::timestamptz, now()) WHERE id = $1::bigint`,
 			int64(id), s.now())
-		return err
+		if err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, id, by, "load", "")
 	})
 	return first && err == nil, wrap("first load", err)
 }
@@ -71,7 +80,8 @@ type Home struct {
 	Shards int
 }
 
-// Homes finds the items' homes. An item that no sale offers is left out.
+// Homes finds the items' homes. An item that no sale offers is left out, and so
+// is one of an archived sale: nothing is written for it any more.
 func (s *Store) Homes(ctx context.Context, items []sale.ItemID) (map[sale.ItemID]Home, error) {
 	ids := make([]int64, len(items))
 	for i, item := range items {
@@ -79,7 +89,7 @@ func (s *Store) Homes(ctx context.Context, items []sale.ItemID) (map[sale.ItemID
 	}
 	rows, err := s.pool.Query(ctx, `
 		SELECT i.id, s.id, s.shards FROM flash_sale_item i JOIN flash_sale s ON s.id = i.sale_id
-		WHERE i.id = ANY($1::bigint[])`, ids)
+		WHERE i.id = ANY($1::bigint[]) AND s.archived_at IS NULL`, ids)
 	if err != nil {
 		return nil, wrap("find homes", err)
 	}

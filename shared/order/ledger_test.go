@@ -18,7 +18,7 @@ func TestFirstLoad(t *testing.T) {
 		s.create(t, saleOf(7, 10, 5))
 		ctx := t.Context()
 		away := errors.New("redis is away")
-		first, err := s.FirstLoad(ctx, 7, func(context.Context, sale.Ledger) error { return away })
+		first, err := s.FirstLoad(ctx, 7, "op", func(context.Context, sale.Ledger) error { return away })
 		if !errors.Is(err, away) || first {
 			t.Errorf("failed load: got %v, %v, want %v", first, err, away)
 		}
@@ -31,7 +31,7 @@ func TestFirstLoad(t *testing.T) {
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
-				first, err := s.FirstLoad(ctx, 7, func(_ context.Context, l sale.Ledger) error {
+				first, err := s.FirstLoad(ctx, 7, "op", func(_ context.Context, l sale.Ledger) error {
 					calls.Add(1)
 					want := sale.Ledger{Version: 1, Shards: []map[sale.ItemID]int{{701: 10, 702: 5}}}
 					if !reflect.DeepEqual(l, want) {

@@ -29,7 +29,18 @@ var (
 	ErrUnknownOrder = errors.New("order: unknown order")
 	ErrSaleExists   = errors.New("order: another sale has this id")
 	ErrItemExists   = errors.New("order: another sale has this item id")
+	ErrArchived     = errors.New("order: the sale is archived")
 )
+
+// A RefusedError says, for the operator, which fields may not change so.
+type RefusedError string
+
+func (e RefusedError) Error() string { return string(e) }
+
+// A BusyError says, for the operator, what is in the way now. Later may be fine.
+type BusyError string
+
+func (e BusyError) Error() string { return string(e) }
 
 // A Store is the database of sales and orders. It is safe for concurrent use.
 type Store struct {
@@ -62,7 +73,7 @@ func (s *Store) change(ctx context.Context, do func(pgx.Tx) error) error {
 // wrap names the operation. Refusals already read well and stay as they are.
 func wrap(operation string, err error) error {
 	if err == nil || errors.Is(err, ErrUnknownSale) || errors.Is(err, ErrUnknownOrder) ||
-		errors.Is(err, ErrSaleExists) || errors.Is(err, ErrItemExists) {
+		errors.Is(err, ErrSaleExists) || errors.Is(err, ErrItemExists) || errors.Is(err, ErrArchived) {
 		return err
 	}
 	return fmt.Errorf("order: %s: %w", operation, err)

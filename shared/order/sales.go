@@ -45,7 +45,10 @@ func (s *Store) CreateSale(ctx context.Context, sl sale.Sale, definition []byte,
 			return err
 		}
 		created = true
-		if err := createItems(ctx, tx, sl); err != nil {
+		if err := insertItems(ctx, tx, sl); err != nil {
+			return err
+		}
+		if err := insertQuotas(ctx, tx, sl.ID, evenQuotas(sl)); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, sl.ID, by, "create", "")
@@ -53,17 +56,14 @@ func (s *Store) CreateSale(ctx context.Context, sl sale.Sale, definition []byte,
 	return created && err == nil, wrap("create sale", err)
 }
 
-func createItems(ctx context.Context, tx pgx.Tx, sl sale.Sale) error {
+// insertItems writes a sale's items, none of which may be anybody's.
+func insertItems(ctx context.Context, tx pgx.Tx, sl sale.Sale) error {
 	var ids, products, prices, quantities []int64
 	var names, currencies []string
-	var quotaItems, quotaShards, quotas []int64
 	for _, it := range sl.Items {
 		ids, products, names = append(ids, int64(it.ID)), append(products, it.ProductID), append(names, it.Name)
 		prices, currencies = append(prices, it.PriceMinor), append(currencies, it.Currency)
 		quantities = append(quantities, int64(it.Quantity))
-		for shard, quota := range sale.SplitQuota(it.Quantity, sl.Shards) {
-			quotaItems, quotaShards, quotas = append(quotaItems, int64(it.ID)), append(quotaShards, int64(shard)), append(quotas, int64(quota))
-		}
 	}
 	// Sorted, so that two sales with the same items cannot wait for each other.
 	rows, err := tx.Query(ctx, `
@@ -87,11 +87,35 @@ func createItems(ctx context.Context, tx pgx.Tx, sl sale.Sale) error {
 			return fmt.Errorf("%w: %d", ErrItemExists, id)
 		}
 	}
-	_, err = tx.Exec(ctx, `
+	return nil
+}
+
+// evenQuotas divides each item's units evenly over the shards.
+func evenQuotas(sl sale.Sale) []map[sale.ItemID]int {
+	quotas := make([]map[sale.ItemID]int, sl.Shards)
+	for shard := range quotas {
+		quotas[shard] = make(map[sale.ItemID]int, len(sl.Items))
+	}
+	for _, it := range sl.Items {
+		for shard, quota := range sale.SplitQuota(it.Quantity, sl.Shards) {
+			quotas[shard][it.ID] = quota
+		}
+	}
+	return quotas
+}
+
+func insertQuotas(ctx context.Context, tx pgx.Tx, id sale.ID, quotas []map[sale.ItemID]int) error {
+	var items, shards, units []int64
+	for shard, quota := range quotas {
+		for item, n := range quota {
+			items, shards, units = append(items, int64(item)), append(shards, int64(shard)), append(units, int64(n))
+		}
+	}
+	_, err := tx.Exec(ctx, `
 		INSERT INTO flash_sale_quota (sale_id, item_id, shard, quota)
 		SELECT $1::bigint, q.item_id, q.shard, q.quota
 		FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS q (item_id, shard, quota)`,
-		int64(sl.ID), quotaItems, quotaShards, quotas)
+		int64(id), items, shards, units)
 	return err
 }
 

@@ -130,7 +130,7 @@ func TestListings(t *testing.T) {
 	for id := range sale.ID(3) {
 		s.create(t, saleOf(id+1, 10, 20))
 	}
-	if first, err := s.FirstLoad(t.Context(), 2, func(context.Context, sale.Ledger) error { return nil }); err != nil || !first {
+	if first, err := s.FirstLoad(t.Context(), 2, "op", func(context.Context, sale.Ledger) error { return nil }); err != nil || !first {
 		t.Fatalf("first load: got %v, %v, want true", first, err)
 	}
 	if err := s.Pause(t.Context(), 2, sale.PausedByRebuild, "op"); err != nil {

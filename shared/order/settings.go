@@ -92,18 +92,23 @@ func (s *Store) LiftDoubts(ctx context.Context, id sale.ID, seen int64, by strin
 }
 
 // steer runs a statement that changes a sale's settings; $1 is the sale. Only if
-// it touched a row is the version raised and the action noted.
+// it touched a row is the version raised and the action noted. Nothing governs an
+// archived sale.
 func (s *Store) steer(ctx context.Context, id sale.ID, by, action, detail, statement string, args ...any) error {
 	return s.change(ctx, func(tx pgx.Tx) error {
 		// The sale's row first: versions then follow the changes' own sequence.
-		tag, err := tx.Exec(ctx, `SELECT FROM flash_sale WHERE id = $1::bigint FOR NO KEY UPDATE`, int64(id))
-		if err != nil {
-			return err
-		}
-		if tag.RowsAffected() == 0 {
+		var archived bool
+		err := tx.QueryRow(ctx, `
+			SELECT archived_at IS NOT NULL FROM flash_sale WHERE id = $1::bigint FOR NO KEY UPDATE`, int64(id)).Scan(&archived)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
 			return ErrUnknownSale
+		case err != nil:
+			return err
+		case archived:
+			return ErrArchived
 		}
-		tag, err = tx.Exec(ctx, statement, append([]any{int64(id)}, args...)...)
+		tag, err := tx.Exec(ctx, statement, append([]any{int64(id)}, args...)...)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
@@ -113,6 +118,25 @@ func (s *Store) steer(ctx context.Context, id sale.ID, by, action, detail, state
 		}
 		return s.audit(ctx, tx, id, by, action, detail)
 	})
+}
+
+// Note writes down that somebody is about to do something to a sale that leaves
+// no row itself. The note comes first: what was done is then never unnoted.
+func (s *Store) Note(ctx context.Context, id sale.ID, by, action string) error {
+	err := s.change(ctx, func(tx pgx.Tx) error {
+		var archived bool
+		err := tx.QueryRow(ctx, `SELECT archived_at IS NOT NULL FROM flash_sale WHERE id = $1::bigint`, int64(id)).Scan(&archived)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return ErrUnknownSale
+		case err != nil:
+			return err
+		case archived:
+			return ErrArchived
+		}
+		return s.audit(ctx, tx, id, by, action, "")
+	})
+	return wrap("note", err)
 }
 
 // audit notes who did what, in the transaction that does it.

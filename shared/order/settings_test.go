@@ -80,7 +80,7 @@ func TestUnknownSale(t *testing.T) {
 		"ledger":            func() error { _, err := s.Ledger(ctx, 99); return err },
 		"listing":           func() error { _, err := s.Listing(ctx, 99); return err },
 		"report":            func() error { _, err := s.Report(ctx, 99); return err },
-		"first load":        func() error { _, err := s.FirstLoad(ctx, 99, nil); return err },
+		"first load":        func() error { _, err := s.FirstLoad(ctx, 99, "op", nil); return err },
 		"pause":             func() error { return s.Pause(ctx, 99, sale.PausedByOperator, "op") },
 		"resume":            func() error { return s.Resume(ctx, 99, sale.PausedByOperator, "op") },
 		"close":             func() error { return s.Close(ctx, 99, "op") },

@@ -111,7 +111,7 @@ func TestReport(t *testing.T) {
 		}
 		exec(`UPDATE flash_sale_order SET status = 'PAID', settled_at = now() WHERE user_id = 'ann'`)
 		refund := `INSERT INTO payment (webhook_id, payment_id, order_id, sale_id, type, amount_minor, currency, received_at, outcome, refund_due)
-			VALUES (gen_random_uuid()::text, 'p', $1::uuid, $2::bigint, 'payment.succeeded', 1, 'EUR', now(), 'refund_due', $3::boolean)`
+			VALUES (gen_random_uuid()::text, gen_random_uuid()::text, $1::uuid, $2::bigint, 'payment.succeeded', 1, 'EUR', now(), 'refund_due', $3::boolean)`
 		exec(refund, paid.OrderID.String(), 7, true)
 		exec(refund, paid.OrderID.String(), 7, false) // made already
 		exec(refund, s.mint.New(7, "x").String(), 7, true)

@@ -120,6 +120,10 @@ func produce(ctx context.Context, client *kgo.Client, rec *kgo.Record) error {
 	done := make(chan error, 1)
 	// Produce would block while the buffer is full, TryProduce refuses.
 	client.TryProduce(context.WithoutCancel(ctx), rec, func(_ *kgo.Record, err error) { done <- err })
+	return await(ctx, done)
+}
+
+func await(ctx context.Context, done <-chan error) error {
 	select {
 	case err := <-done:
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"flashsale/shared/order"
 	"flashsale/shared/sale"
@@ -55,6 +56,7 @@ func (k *Keeper) repair(ctx context.Context, shards stock.Shards) (int, error) {
 		return 0, err
 	}
 	mended, seen, differs := 0, int64(0), false
+	gone := map[sale.ItemID]bool{}
 	for shard := range shards.N {
 		report, err := k.Stock.Check(ctx, shards, shard)
 		// A key of a wrong type makes the check itself fail.
@@ -72,12 +74,18 @@ func (k *Keeper) repair(ctx context.Context, shards stock.Shards) (int, error) {
 			return mended, ErrLost
 		}
 		seen = max(seen, report.Version)
-		differs = differs || report.Version != ledger.Version || !maps.Equal(quotas(report), ledger.Shards[shard])
+		has := quotas(report)
+		differs = differs || report.Version != ledger.Version || !maps.Equal(has, ledger.Shards[shard])
+		for id := range has {
+			if _, offered := ledger.Shards[shard][id]; !offered {
+				gone[id] = true
+			}
+		}
 	}
 	if !differs {
 		return mended, nil
 	}
-	return mended + 1, k.assertLedger(ctx, shards, seen, false)
+	return mended + 1, k.assertLedger(ctx, shards, seen, false, slices.Collect(maps.Keys(gone))...)
 }
 
 func quotas(report stock.ShardReport) map[sale.ItemID]int {
@@ -90,13 +98,19 @@ func quotas(report stock.ShardReport) map[sale.ItemID]int {
 	return q
 }
 
-// assertLedger tells all shards the ledger under a version that none has.
-func (k *Keeper) assertLedger(ctx context.Context, shards stock.Shards, seen int64, load bool) error {
+// assertLedger tells all shards the ledger under a version that none has. Items
+// that an update has removed have no units any more.
+func (k *Keeper) assertLedger(ctx context.Context, shards stock.Shards, seen int64, load bool, gone ...sale.ItemID) error {
 	ledger, err := k.Orders.RaiseLedger(ctx, shards.Sale, seen)
 	if err != nil {
 		return err
 	}
 	for shard, quota := range ledger.Shards {
+		for _, id := range gone {
+			if _, back := quota[id]; !back {
+				quota[id] = 0
+			}
+		}
 		if _, err := k.Stock.SetQuota(ctx, shards, shard, ledger.Version, quota, load); err != nil {
 			return err
 		}

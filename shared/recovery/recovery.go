@@ -40,6 +40,11 @@ type Keeper struct {
 // happened before the shards are told their window, and a shard without a
 // window sells nothing: a load that dies half-way can simply be run again.
 func (k *Keeper) Load(ctx context.Context, id sale.ID) (first bool, err error) {
+	return k.LoadBy(ctx, id, "stockkeeper")
+}
+
+// LoadBy is [Keeper.Load] when somebody asks for it.
+func (k *Keeper) LoadBy(ctx context.Context, id sale.ID, by string) (first bool, err error) {
 	if err := k.Stock.CheckEviction(ctx); err != nil {
 		return false, fmt.Errorf("recovery: load sale %d: %w", id, err)
 	}
@@ -47,7 +52,7 @@ func (k *Keeper) Load(ctx context.Context, id sale.ID) (first bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("recovery: load: %w", err)
 	}
-	first, err = k.Orders.FirstLoad(ctx, id, func(ctx context.Context, ledger sale.Ledger) error {
+	first, err = k.Orders.FirstLoad(ctx, id, by, func(ctx context.Context, ledger sale.Ledger) error {
 		for shard, quota := range ledger.Shards {
 			if _, err := k.Stock.SetQuota(ctx, stock.Of(&listing.Sale), shard, ledger.Version, quota, true); err != nil {
 				return err

@@ -63,6 +63,17 @@ func TestOrderID(t *testing.T) {
 			t.Errorf("%s does not sort before %s", early, late)
 		}
 	})
+	t.Run("presses within a millisecond differ", func(t *testing.T) {
+		t.Parallel()
+		own := mint(t, secret, at) // nobody else counts with it
+		seen := map[sale.OrderID]bool{}
+		for range 4096 {
+			seen[own.New(7, "u1")] = true
+		}
+		if len(seen) != 4096 {
+			t.Errorf("4096 ids of one millisecond: %d differ", len(seen))
+		}
+	})
 	t.Run("a short secret is refused", func(t *testing.T) {
 		t.Parallel()
 		if _, err := sale.NewMint([]byte("short"), time.Now); err == nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,11 +42,26 @@ func OpenShelf(t testing.TB, redisURL string) *Shelf {
 		rdb.Del(context.WithoutCancel(t.Context()), string(own))
 		_ = rdb.Close()
 	})
-	mint, err := sale.NewMint([]byte("a secret of the tests"), time.Now)
+	mint, err := sale.NewMint([]byte("a secret of the tests"), distinct())
 	if err != nil {
 		t.Fatalf("shoptest: %v", err)
 	}
 	return &Shelf{Redis: rdb, Stock: stock.New(rdb), Mint: mint, t: t}
+}
+
+// distinct is a clock that never tells a millisecond twice: within one, two ids
+// of a shopper are the same by chance (1 in 4,096).
+func distinct() func() time.Time {
+	var last atomic.Int64
+	return func() time.Time {
+		for {
+			before := last.Load()
+			now := max(time.Now().UnixMilli(), before+1)
+			if last.CompareAndSwap(before, now) {
+				return time.UnixMilli(now)
+			}
+		}
+	}
 }
 
 // ownCatalog is the name that the key "catalog" has for one client.

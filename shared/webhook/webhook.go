@@ -120,7 +120,7 @@ func readStandard(headers func(string) []string) (id, stamp string, offered [][]
 	}
 	for entry := range strings.FieldsSeq(list) {
 		text, v1 := strings.CutPrefix(entry, "v1,")
-		if signature, err := base64.StdEncoding.DecodeString(text); v1 && err == nil {
+		if signature, err := base64.StdEncoding.Strict().DecodeString(text); v1 && err == nil {
 			offered = append(offered, signature)
 		}
 	}

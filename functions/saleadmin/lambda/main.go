@@ -40,8 +40,8 @@ func run() error {
 			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
 			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic),
 		},
-		DeadLetterTopic: cfg.DeadLetterTopic,
-		Log:             telemetry.NewLogger(os.Stdout, cfg.Log.Level),
+		OrdersTopic: cfg.OrdersTopic, DeadLetterTopic: cfg.DeadLetterTopic,
+		Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level),
 	})
 	return nil
 }

@@ -41,7 +41,8 @@ func run() error {
 			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
 			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic),
 		},
-		Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level),
+		Feed: orderlog.NewEventFeed(kafka, cfg.EventsTopic),
+		Log:  telemetry.NewLogger(os.Stdout, cfg.Log.Level),
 	})
 	return nil
 }

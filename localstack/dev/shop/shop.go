@@ -21,6 +21,7 @@ import (
 	"flashsale/functions/migrate"
 	"flashsale/functions/orderstatus"
 	"flashsale/functions/orderwriter"
+	"flashsale/functions/payment"
 	"flashsale/functions/purchase"
 	"flashsale/functions/saleadmin"
 	"flashsale/functions/saleinfo"
@@ -34,6 +35,7 @@ import (
 	"flashsale/shared/recovery"
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
+	"flashsale/shared/webhook"
 )
 
 // Invoke is a function's entry: an event in, an answer out.
@@ -48,6 +50,7 @@ type Config struct {
 	KafkaBrokers    []string
 	OrdersTopic     string
 	DeadLetterTopic string
+	EventsTopic     string // "" tells the shop nothing
 	Group           string // the order writer's consumer group
 
 	JWKS    string // keys as JSON; or
@@ -55,6 +58,7 @@ type Config struct {
 
 	Issuer, Audience string
 	OrderIDSecret    string
+	Webhook          config.Webhook // without secrets no payment is accepted
 	Origins          []string
 	Log              *slog.Logger
 }
@@ -119,6 +123,14 @@ func (s *Shop) wire(cfg Config) error {
 		Orders: s.Orders, Stock: s.Stock, Log: producer, Backlog: orderlog.Backlog(s.Kafka, cfg.Group, cfg.OrdersTopic),
 	}
 	edge := apigw.Edge{Log: cfg.Log, Origins: cfg.Origins}
+	scheme, err := webhook.New(cfg.Webhook)
+	if err != nil {
+		return err
+	}
+	var feed stockkeeper.Feed
+	if cfg.EventsTopic != "" {
+		feed = orderlog.NewEventFeed(s.Kafka, cfg.EventsTopic)
+	}
 
 	s.functions = map[string]Invoke{
 		"purchase": (&purchase.Handler{
@@ -130,12 +142,15 @@ func (s *Shop) wire(cfg Config) error {
 		"orderwriter": (&orderwriter.Handler{
 			Stock: s.Stock, Orders: s.Orders, Letters: orderlog.NewDeadLetters(s.Kafka, cfg.DeadLetterTopic), Log: cfg.Log,
 		}).Invoke,
-		"expirer":     (&expirer.Handler{Orders: s.Orders, Stock: s.Stock, Log: cfg.Log}).Invoke,
-		"stockkeeper": (&stockkeeper.Handler{Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Log: cfg.Log, Now: time.Now}).Invoke,
-		"saleinfo":    (&saleinfo.Handler{Catalog: catalog, Stock: s.Stock, Edge: edge, Now: time.Now}).Invoke,
+		"expirer": (&expirer.Handler{Orders: s.Orders, Stock: s.Stock, Log: cfg.Log}).Invoke,
+		"stockkeeper": (&stockkeeper.Handler{
+			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Feed: feed, Log: cfg.Log, Now: time.Now,
+		}).Invoke,
+		"payment":  (&payment.Handler{Orders: s.Orders, Scheme: scheme, Edge: edge, Now: time.Now}).Invoke,
+		"saleinfo": (&saleinfo.Handler{Catalog: catalog, Stock: s.Stock, Edge: edge, Now: time.Now}).Invoke,
 		"saleadmin": (&saleadmin.Handler{
 			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Kafka: s.Kafka, Log: cfg.Log, Now: time.Now,
-			DeadLetterTopic: cfg.DeadLetterTopic,
+			OrdersTopic: cfg.OrdersTopic, DeadLetterTopic: cfg.DeadLetterTopic,
 		}).Invoke,
 		"migrate": (&migrate.Handler{DatabaseURL: cfg.DatabaseURL}).Invoke,
 	}

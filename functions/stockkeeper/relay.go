@@ -1,0 +1,51 @@
+package stockkeeper
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"flashsale/shared/order"
+	"flashsale/shared/orderlog"
+	"flashsale/shared/sale"
+)
+
+// relayed bounds one transaction and its wait for Kafka.
+const relayed = 500
+
+// A Feed tells the shop what became of its orders.
+type Feed interface {
+	Publish(ctx context.Context, events []orderlog.Event) error
+}
+
+// relay publishes all events that wait. What fails waits for the next pass.
+func (h *Handler) relay(ctx context.Context) error {
+	for {
+		n, err := h.Orders.RelayEvents(ctx, relayed, h.publish)
+		if err != nil || n < relayed {
+			return err
+		}
+	}
+}
+
+func (h *Handler) publish(ctx context.Context, events []order.Event) error {
+	out := make([]orderlog.Event, len(events))
+	for i, e := range events {
+		var said struct {
+			ItemID     sale.ItemID `json:"itemId"`
+			UserID     string      `json:"userId"`
+			PriceMinor int64       `json:"priceMinor"`
+			Currency   string      `json:"currency"`
+			Reason     string      `json:"reason"`
+			PaymentID  string      `json:"paymentId"`
+		}
+		if err := json.Unmarshal(e.Payload, &said); err != nil {
+			return fmt.Errorf("stockkeeper: event %d: %w", e.ID, err)
+		}
+		out[i] = orderlog.Event{
+			Number: e.ID, Kind: e.Kind, OrderID: e.OrderID, ItemID: said.ItemID, UserID: said.UserID, At: e.At,
+			AmountMinor: said.PriceMinor, Currency: said.Currency, Reason: said.Reason, PaymentID: said.PaymentID,
+		}
+	}
+	return h.Feed.Publish(ctx, out)
+}
