@@ -2,18 +2,20 @@
 
 FUNCTIONS := $(patsubst functions/%/lambda/main.go,%,$(wildcard functions/*/lambda/main.go))
 ARCHES    := arm64 amd64
+ARCH      ?= arm64
 FUZZTIME  ?= 10s
 
 # A clone that belongs to another user has no version information that Go could read.
 export GOFLAGS += -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pure fuzz lint fmt build servers-up servers-down clean FORCE
+.PHONY: help run test test-pure fuzz lint fmt build servers-up servers-down localstack localstack-down invoke chaos clean FORCE
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## the whole system on this machine; needs only Go (PORT=3000 SALE=file.json)
+	@[ -x build/dev ] || echo "building; the first time takes some minutes"
 	@go build -o build/dev ./localstack/dev
 	@exec build/dev $(if $(PORT),-port '$(PORT)') $(if $(SALE),-sale '$(SALE)')
 
@@ -26,7 +28,7 @@ test-pure: ## the tests that need no server, and a list of what was left out
 fuzz: ## each fuzz target for a while (FUZZTIME=10s)
 	@localstack/servers/test.sh fuzz $(FUZZTIME)
 
-lint: ## vet, staticcheck, gofumpt, shellcheck, luacheck, and the rules of this repository
+lint: ## vet, staticcheck, gofumpt, shellcheck, luacheck, the template, and the rules of this repository
 	@localstack/lint/lint.sh
 
 fmt: ## formats Go
@@ -35,12 +37,20 @@ fmt: ## formats Go
 build: ## each function as a static linux binary: build/<arch>/<function>/bootstrap
 build: $(foreach arch,$(ARCHES),$(FUNCTIONS:%=build/$(arch)/%/bootstrap))
 
+LAMBDA_BUILD := CGO_ENABLED=0 GOOS=linux go build -tags lambda.norpc -trimpath -ldflags '-s -w'
+
 # Go knows better than make what is up to date.
 define function_rule
 build/$(1)/%/bootstrap: FORCE
-	CGO_ENABLED=0 GOOS=linux GOARCH=$(1) go build -tags lambda.norpc -trimpath -ldflags '-s -w' -o $$@ ./functions/$$*/lambda
+	GOARCH=$(1) $(LAMBDA_BUILD) -o $$@ ./functions/$$*/lambda
 endef
 $(foreach arch,$(ARCHES),$(eval $(call function_rule,$(arch))))
+
+# What `sam build` calls, with the function's name in the template. It hands over where the
+# program goes but not the architecture: the template's default, or ARCH=amd64 sam build ...
+# A program that is up to date is not linked again.
+build-%: FORCE
+	@program=build/$(ARCH)/$$(echo $* | tr A-Z a-z)/bootstrap && $(MAKE) $$program && cp $$program '$(ARTIFACTS_DIR)/'
 
 servers-up: ## starts the test servers alone
 	@localstack/servers/servers.sh up
@@ -48,6 +58,19 @@ servers-up: ## starts the test servers alone
 
 servers-down: ## stops them
 	@localstack/servers/servers.sh down
+
+localstack: ## the deployed system on LocalStack; its API's address is the last line
+	@localstack/deploy/localstack.sh up
+
+localstack-down: ## stops it
+	@localstack/deploy/localstack.sh down
+
+invoke: ## one function as Lambda runs it, with its golden event (FUNCTION=purchase)
+	@localstack/deploy/invoke.sh '$(FUNCTION)'
+
+chaos: ## breaks the system while it sells, on servers of its own, and prints what held (FAULT=flushall,failover)
+	@go build -o build/chaos ./localstack/chaos
+	@build/chaos $(if $(FAULT),-fault '$(FAULT)')
 
 clean: ## removes what was built; servers and caches stay
 	rm -rf build

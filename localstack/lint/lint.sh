@@ -84,6 +84,10 @@ else
 	echo "luacheck               left out: apt has no lua-check here"
 fi
 
+for part in validate sam-lint cfn-lint checkov programs; do
+	check "template: $part" localstack/lint/template.sh "$part"
+done
+
 if [ ${#failed[@]} -gt 0 ]; then
 	echo "lint failed: ${failed[*]}"
 	exit 1

@@ -1,0 +1,33 @@
+"""transform.py TEMPLATE > out.json: what CloudFormation makes of a SAM template, without an account.
+
+So cfn-lint and checkov see the roles, stages and permissions that SAM adds. Runs in the SAM command
+line's own environment.
+"""
+import json
+import sys
+
+from cfnlint.decode import decode
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+
+# A value for each parameter without a default, by its name.
+VALUES = {"KafkaClusterArn": "arn:aws:kafka:eu-central-1:111111111111:cluster/name/id"}
+
+# SAM names AWS' own policies by their ARNs when it has them from the account.
+POLICIES = {
+    name: f"arn:aws:iam::aws:policy/service-role/{name}"
+    for name in ("AWSLambdaBasicExecutionRole", "AWSLambdaVPCAccessExecutionRole")
+}
+
+template = json.loads(json.dumps(decode(sys.argv[1])[0]))
+parameters = {
+    name: parameter.get("Default", VALUES.get(name, "x")) for name, parameter in template["Parameters"].items()
+}
+for resource in template["Resources"].values():
+    if resource["Type"] == "AWS::Serverless::Function":  # the translator knows no local folders
+        resource["Properties"]["CodeUri"] = "s3://bucket/code.zip"
+    resource.pop("Metadata", None)
+template["Globals"]["Function"].pop("CodeUri", None)
+result = Translator(POLICIES, Parser()).translate(template, parameter_values=parameters)
+result.pop("Transform", None)
+json.dump(result, sys.stdout, indent=1)
