@@ -1,6 +1,8 @@
 -- Mends a shard that somebody's hand has damaged, as far as the shard itself tells what is right:
 -- a key of a wrong type is dropped, a hold that nobody can read is dropped, holds that no row is known
 -- for are in the outbox, and each stock is its quota less the holds. It never takes a number from outside.
+-- A call that dropped holds raises no stock: their units would be on sale before their rows' holds are put
+-- back. The shard stays unconserved for that long, and the next call finishes it.
 -- It reads every hold: some milliseconds for 10,000.
 --
 -- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released
@@ -24,11 +26,13 @@ local function drop(key, wanted)
   if kind ~= wanted and kind ~= 'none' then
     redis.call('DEL', key)
     mended = mended + 1
+    return true
   end
+  return false
 end
 drop(meta, 'hash')
 if redis.call('HEXISTS', meta, 'loaded') == 0 then return {NOT_LOADED, mended} end
-drop(holds, 'hash')
+local dropped = drop(holds, 'hash')
 drop(stock, 'hash')
 drop(unconfirmed, 'zset')
 drop(released, 'zset')
@@ -49,6 +53,7 @@ for i = 1, #held, 2 do
     redis.call('HDEL', holds, userId)
     redis.call('ZREM', unconfirmed, userId)
     mended = mended + 1
+    dropped = true
   end
 end
 
@@ -63,9 +68,12 @@ for itemId in pairs(count) do quotas[itemId] = quotas[itemId] or 0 end
 for _, itemId in ipairs(redis.call('HKEYS', stock)) do quotas[itemId] = quotas[itemId] or 0 end
 
 for itemId, quota in pairs(quotas) do
-  local right = string.format('%.0f', quota - (count[itemId] or 0))
-  if redis.call('HGET', stock, itemId) ~= right then
-    redis.call('HSET', stock, itemId, right)
+  local right = quota - (count[itemId] or 0)
+  local text = string.format('%.0f', right)
+  local current = redis.call('HGET', stock, itemId)
+  local raises = right > (tonumber(current or '') or -math.huge)
+  if current ~= text and not (dropped and raises) then
+    redis.call('HSET', stock, itemId, text)
     mended = mended + 1
   end
 end

@@ -4,11 +4,12 @@
 -- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released
 -- ARGV  1 orderId  2 userId  3 itemId  4 idem (hash of the Idempotency-Key or -)
 --       5 barred (1: the caller refuses a new hold)  6 firstLook (ms until the outbox is looked at)
+--       7 others (1: the sale has other shards, so one that is sold out wishes for their units)
 --
 -- outcome            further values
 --  1 reserved        reservedAt (ms), units left in this shard
 --  2 already         the shopper's own hold
---  3 sold out
+--  3 sold out        in this shard; with others the wish is noted in meta, once
 --  4 not open        opensAt (ms), now (ms)
 --  5 closed
 --  6 paused          also when the item is in doubt
@@ -24,11 +25,11 @@ local PAUSED, NOT_LOADED, BARRED, TOMBSTONED, UNKNOWN_ITEM = 6, 7, 8, 9, 10
 
 local meta, holds, stock, unconfirmed, released = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local orderId, userId, itemId, idem = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local barred, firstLook = ARGV[5] == '1', tonumber(ARGV[6])
+local barred, firstLook, others = ARGV[5] == '1', tonumber(ARGV[6]), ARGV[7] == '1'
 
 local m = redis.call('HMGET', meta,
-  'loaded', 'opensAt', 'closesAt', 'paused', 'quota:' .. itemId, 'doubt:' .. itemId)
-local loaded, opensAt, closesAt, paused, quota, doubt = m[1], m[2], m[3], m[4], m[5], m[6]
+  'loaded', 'opensAt', 'closesAt', 'paused', 'quota:' .. itemId, 'doubt:' .. itemId, 'wants:' .. itemId)
+local loaded, opensAt, closesAt, paused, quota, doubt, wants = m[1], m[2], m[3], m[4], m[5], m[6], m[7]
 
 if not loaded then return {NOT_LOADED} end
 
@@ -45,15 +46,19 @@ if doubt or (paused and paused ~= '') then return {PAUSED} end
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-if now < tonumber(opensAt) then return {NOT_OPEN, opensAt, string.format('%.0f', now)} end
+-- Closed first: a sale may be closed before it opens, and then no opening is to be announced.
 if now >= tonumber(closesAt) then return {CLOSED} end
+if now < tonumber(opensAt) then return {NOT_OPEN, opensAt, string.format('%.0f', now)} end
 if barred then return {BARRED} end
 
 if not quota then return {UNKNOWN_ITEM} end
 local left = tonumber(redis.call('HGET', stock, itemId))
 if not left then return {NOT_LOADED} end
 -- At or below zero: a failover may have left the stock negative.
-if left <= 0 then return {SOLD_OUT} end
+if left <= 0 then
+  if others and not wants then redis.call('HSET', meta, 'wants:' .. itemId, '1') end
+  return {SOLD_OUT}
+end
 if redis.call('ZSCORE', released, orderId) then return {TOMBSTONED} end
 
 -- The outbox goes first: it is the one key not read yet, and if its type is wrong nothing is written.

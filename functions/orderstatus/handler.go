@@ -67,11 +67,12 @@ func (h *Handler) answer(ctx context.Context, r *apigw.Request) (apigw.Response,
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	saleText, mine := r.Params["saleId"]
-	cancels := r.Method == http.MethodDelete && !mine
-	if !cancels {
-		if err := r.Only(http.MethodGet); err != nil {
-			return apigw.Response{}, err
-		}
+	allowed := []string{http.MethodGet, http.MethodDelete}
+	if mine {
+		allowed = allowed[:1]
+	}
+	if err := r.Only(allowed...); err != nil {
+		return apigw.Response{}, err
 	}
 	token, err := identity.Bearer(r.Header("Authorization"))
 	if err != nil {
@@ -88,7 +89,7 @@ func (h *Handler) answer(ctx context.Context, r *apigw.Request) (apigw.Response,
 	switch {
 	case mine:
 		v, err = h.mine(ctx, saleText, userID)
-	case cancels:
+	case r.Method == http.MethodDelete:
 		v, err = h.cancel(ctx, r.Params["orderId"], userID)
 	default:
 		v, err = h.byID(ctx, r.Params["orderId"], userID)

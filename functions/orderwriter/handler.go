@@ -1,7 +1,7 @@
 // Package orderwriter turns records of the order log into rows.
 //
 // Per batch: claim the holds in Redis, write the rows in one transaction,
-// confirm or give back in Redis. Every step may be repeated, so the package
+// confirm or give back in Redis, move units to shards that wish for some. Every step may be repeated, so the package
 // promises that a record delivered again changes nothing, that one bad record
 // never stops the good ones, and that each record ends in a row or in the dead
 // letters. A claim comes before the write: it decides against a purchase that
@@ -25,6 +25,9 @@ import (
 // reserveForAnswer is kept back of the invocation's time, so that a hanging
 // server ends as a reported failure and not as a killed function.
 const reserveForAnswer = 2 * time.Second
+
+// moveTime is how long a batch may go on to begin moves of units between shards.
+const moveTime = 500 * time.Millisecond
 
 // Config is what the function takes from its environment.
 type Config struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"flashsale/shared/order"
+	"flashsale/shared/recovery"
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
 )
@@ -33,6 +34,21 @@ func (b *batch) write(ctx context.Context, entries []entry) {
 	for sh, end := range ends {
 		if err := b.tell(ctx, sh, end); err != nil {
 			b.fail(ctx, "confirm", err, end.entries...)
+		}
+	}
+	b.move(ctx, ends)
+}
+
+// move gives units to shards that wish for some: while a sale runs, the writer
+// comes by more often than the stockkeeper. The records are done with, so what
+// fails here fails none of them; the stockkeeper does it too.
+func (b *batch) move(ctx context.Context, ends map[stock.Shards]*ending) {
+	ctx, cancel := context.WithTimeout(ctx, moveTime)
+	defer cancel()
+	keeper := &recovery.Keeper{Orders: b.Orders, Stock: b.Stock}
+	for sh := range ends {
+		if _, err := keeper.Move(ctx, sh); err != nil {
+			b.Log.WarnContext(ctx, "units were not moved between shards", "sale_id", sh.Sale, "error", err)
 		}
 	}
 }

@@ -105,6 +105,9 @@ func read(id string, sent time.Time, body []byte) (order.Payment, error) {
 		e.Timestamp = &sent
 	}
 	minor, err := sale.ParsePrice(e.Data.Amount, e.Data.Currency)
+	if e.Type == order.PaymentFailed && e.Data.Amount == "" && e.Data.Currency == "" {
+		err = nil // no money has moved, so none need be named
+	}
 	switch {
 	case e.Type != order.PaymentSucceeded && e.Type != order.PaymentFailed:
 		return order.Payment{}, fmt.Errorf("payment: event: unknown type %q", e.Type)
@@ -114,7 +117,7 @@ func read(id string, sent time.Time, body []byte) (order.Payment, error) {
 		return order.Payment{}, errors.New("payment: event: orderId is missing")
 	case err != nil:
 		return order.Payment{}, fmt.Errorf("payment: event: %w", err)
-	case minor == 0:
+	case minor == 0 && e.Type == order.PaymentSucceeded:
 		return order.Payment{}, errors.New("payment: event: the amount is zero")
 	}
 	return order.Payment{

@@ -23,6 +23,8 @@ func TestPaid(t *testing.T) {
 	p := d.order(t, "ann")
 	text := body(p.OrderID, nil)
 	d.send(t, "m1", body(p.OrderID, map[string]any{"type": "payment.failed"})).want(t, 204, "")
+	// No money has moved, so the provider need not name any.
+	d.send(t, "m0", body(p.OrderID, map[string]any{"type": "payment.failed", ".amount": nil, ".currency": nil})).want(t, 204, "")
 	d.WantRow(t, p.OrderID, order.Pending, "")
 	d.send(t, "m2", text).want(t, 204, "")
 	d.WantRow(t, p.OrderID, order.Paid, "")

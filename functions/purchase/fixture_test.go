@@ -40,7 +40,7 @@ func open(t *testing.T, log purchase.Log) *counter {
 func handler(t *testing.T, shelf *shoptest.Shelf, log purchase.Log) *purchase.Handler {
 	t.Helper()
 	return &purchase.Handler{
-		Catalog: catalogOf(shelf.Stock), Stock: shelf.Stock, Log: log,
+		Catalog: catalogOf(shelf.Stock), Stock: shelf.Stock, Left: stock.NewRemainder(shelf.Stock, time.Now), Log: log,
 		Shoppers: provider.Verifier(t), Mint: shelf.Mint, Edge: apigw.Edge{Log: slog.New(slog.DiscardHandler)},
 	}
 }

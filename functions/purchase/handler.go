@@ -51,6 +51,7 @@ type Config struct {
 type Handler struct {
 	Catalog  *stock.Catalog
 	Stock    *stock.Store
+	Left     *stock.Remainder
 	Log      Log
 	Shoppers *identity.Verifier
 	Mint     *sale.Mint
@@ -104,7 +105,7 @@ func (h *Handler) purchase(ctx context.Context, r *apigw.Request) (apigw.Respons
 		placed.OrderID = answer.OrderID
 		return h.publishAgain(ctx, shards, placed)
 	case stock.SoldOut:
-		return apigw.Response{}, apigw.Refuse(apigw.SoldOut, "This item is sold out.")
+		return apigw.Response{}, h.soldOut(ctx, &listing.Sale, attempt.ItemID)
 	case stock.NotOpen:
 		return apigw.Response{}, notOpen(answer.OpensAt, answer.Now)
 	case stock.Closed:
@@ -166,6 +167,16 @@ func (h *Handler) reserve(ctx context.Context, shards stock.Shards, a stock.Atte
 		err = errors.Join(err, releaseErr)
 	}
 	return stock.Answer{}, apigw.Busy(retry, err)
+}
+
+// soldOut refuses a shopper whose own shard is empty. As long as other shards
+// have units some are on their way: the shard has wished for them.
+func (h *Handler) soldOut(ctx context.Context, sl *sale.Sale, item sale.ItemID) error {
+	out, err := h.Left.SoldOut(ctx, sl, item)
+	if err != nil || !out {
+		return apigw.Busy(retry, err)
+	}
+	return apigw.Refuse(apigw.SoldOut, "This item is sold out.")
 }
 
 // publish hands the order to Kafka. After a failure the release decides between

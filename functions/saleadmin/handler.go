@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -99,6 +100,8 @@ func refusalOf(err error, id sale.ID) (refusal, bool) {
 		return refusal{"SALE_BUSY", fmt.Sprintf("Sale %d is busy: %s.", id, busy)}, true
 	}
 	switch {
+	case errors.Is(err, recovery.ErrLost):
+		return refusal{"SALE_BUSY", "Redis has lost this sale; the stockkeeper rebuilds it. What was said of it before holds from then on."}, true
 	case errors.Is(err, order.ErrUnknownSale):
 		return refusal{"UNKNOWN_SALE", fmt.Sprintf("There is no sale %d.", id)}, true
 	case errors.Is(err, order.ErrArchived):
@@ -113,11 +116,18 @@ func parse(event []byte) (request, error) {
 	var r request
 	dec := json.NewDecoder(bytes.NewReader(event))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&r); err != nil {
+	err := dec.Decode(&r)
+	if _, more := dec.Token(); err == nil && !errors.Is(more, io.EOF) {
+		err = errors.New("text after the request")
+	}
+	if err != nil {
 		return r, refusal{"BAD_REQUEST", "The request is not of the form {\"action\":…,\"saleId\":…}: " + err.Error()}
 	}
 	if r.By == "" {
 		r.By = "saleadmin"
+	}
+	if !sale.ValidUserID(r.By) || (r.After != "" && !sale.ValidUserID(r.After)) {
+		return r, refusal{"BAD_REQUEST", "by and after must be text of at most 255 bytes without control characters."}
 	}
 	if r.Action == "create" {
 		return r, nil

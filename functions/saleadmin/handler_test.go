@@ -59,6 +59,7 @@ func TestRefusals(t *testing.T) {
 		`{"action":"load"}`:                     "BAD_REQUEST",
 		`{"action":7,"saleId":7}`:               "BAD_REQUEST",
 		`{"action":"report","sale":7,"oops":1}`: "BAD_REQUEST",
+		`{"action":"report","saleId":7} {}`:     "BAD_REQUEST",
 		`{"action":"create"}`:                   "BAD_REQUEST",
 		`{"action":"create","sale":{}}`:         "BAD_REQUEST",
 		`{"action":"create","sale":null}`:       "BAD_REQUEST",
@@ -175,11 +176,8 @@ func TestLostSale(t *testing.T) {
 	for _, part := range []string{"meta", "holds", "stock", "unconfirmed"} {
 		o.Redis.Del(t.Context(), shoptest.Key(sl, part))
 	}
-	for range 2 {
-		answer, err := o.h.Invoke(t.Context(), fmt.Appendf(nil, `{"action":"load","saleId":%d}`, sl.ID))
-		if err == nil {
-			t.Errorf("load: got %s, want an error", answer)
-		}
+	for _, action := range []string{"load", "load", "pause", "resume", "reconcile"} {
+		wantRefusal(t, o.says(t, `{"action":"%s","saleId":%d}`, action, sl.ID), "SALE_BUSY")
 	}
 	if got := o.Outcome(t, sl, 0, "u2"); got != stock.NotLoaded {
 		t.Errorf("purchase: got %v, want not loaded", got)

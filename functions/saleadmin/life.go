@@ -8,7 +8,6 @@ import (
 
 	"flashsale/shared/order"
 	"flashsale/shared/orderlog"
-	"flashsale/shared/recovery"
 	"flashsale/shared/sale"
 )
 
@@ -61,10 +60,7 @@ func (h *Handler) update(ctx context.Context, r request) (any, error) {
 		return nil, refusal{"BAD_REQUEST", fmt.Sprintf("saleId is %d, but the sale's id is %d.", r.id, described.ID)}
 	}
 	changed, err := h.Keeper.Update(ctx, described, r.Sale, r.By)
-	switch {
-	case errors.Is(err, recovery.ErrLost):
-		return nil, lost
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	if changed == nil {
@@ -80,9 +76,6 @@ func (h *Handler) described(r request) (sale.Sale, error) {
 	}
 	return described, nil
 }
-
-// lost is how what needs Redis is refused while a sale is being rebuilt.
-var lost = refusal{"SALE_BUSY", "Redis has lost this sale; the stockkeeper rebuilds it."}
 
 func (h *Handler) load(ctx context.Context, r request) (any, error) {
 	first, err := h.Keeper.LoadBy(ctx, r.id, r.By)
@@ -117,10 +110,7 @@ func (h *Handler) close(ctx context.Context, r request) (any, error) {
 // archive ends a sale for good: its keys go, its rows stay.
 func (h *Handler) archive(ctx context.Context, r request) (any, error) {
 	first, err := h.Keeper.Archive(ctx, r.id, r.By)
-	switch {
-	case errors.Is(err, recovery.ErrLost):
-		return nil, lost
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	return h.standing(ctx, r.id, standing{Archived: &first})
@@ -139,10 +129,7 @@ func (h *Handler) reconcile(ctx context.Context, r request) (any, error) {
 		return h.standing(ctx, r.id, standing{mended: &mended{}})
 	}
 	done, err := h.Keeper.Reconcile(ctx, &l.Sale)
-	switch {
-	case errors.Is(err, recovery.ErrLost):
-		return nil, lost
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	return h.standing(ctx, r.id, standing{mended: &mended{done.Adopted, done.Released, done.Repaired}})

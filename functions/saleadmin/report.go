@@ -2,10 +2,6 @@ package saleadmin
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
-	"time"
 
 	"flashsale/shared/order"
 	"flashsale/shared/orderlog"
@@ -108,82 +104,4 @@ func (h *Handler) count(ctx context.Context, s *sale.Sale, answer *report) error
 		answer.Items[i].Drift -= int64(answer.Items[i].Quantity)
 	}
 	return nil
-}
-
-// An explanation answers "why was this shopper refused?".
-type explanation struct {
-	SaleID sale.ID     `json:"saleId"`
-	UserID string      `json:"userId"`
-	Hold   *holdView   `json:"hold"`
-	Orders []orderView `json:"orders"`
-	Story  []chapter   `json:"story"` // oldest first
-}
-
-type holdView struct {
-	OrderID     sale.OrderID `json:"orderId"`
-	ItemID      sale.ItemID  `json:"itemId"`
-	Claimed     bool         `json:"claimed"`
-	Unconfirmed bool         `json:"unconfirmed"`
-	ReservedAt  time.Time    `json:"reservedAt"`
-	PayBy       *time.Time   `json:"payBy,omitempty"`
-}
-
-type orderView struct {
-	OrderID sale.OrderID `json:"orderId"`
-	ItemID  sale.ItemID  `json:"itemId"`
-	Status  order.State  `json:"status"`
-	Reason  string       `json:"reason,omitempty"`
-}
-
-type chapter struct {
-	At   time.Time `json:"at"`
-	What string    `json:"what"`
-}
-
-func (h *Handler) explain(ctx context.Context, r request) (any, error) {
-	if !sale.ValidUserID(r.UserID) {
-		return nil, refusal{"BAD_REQUEST", "userId is missing or cannot be one."}
-	}
-	l, err := h.Orders.Listing(ctx, r.id)
-	if err != nil {
-		return nil, err
-	}
-	answer := explanation{SaleID: r.id, UserID: r.UserID, Orders: []orderView{}, Story: []chapter{}}
-	tell := func(at time.Time, format string, args ...any) {
-		if !at.IsZero() {
-			answer.Story = append(answer.Story, chapter{at.UTC(), fmt.Sprintf(format, args...)})
-		}
-	}
-	var hold stock.Hold
-	held := false
-	if !l.Archived {
-		if hold, held, err = h.Stock.Hold(ctx, stock.Of(&l.Sale), r.UserID); err != nil {
-			return nil, err
-		}
-	}
-	orders, events, err := h.Orders.History(ctx, r.id, r.UserID)
-	if err != nil {
-		return nil, err
-	}
-	written := map[sale.OrderID]bool{}
-	for _, o := range orders {
-		written[o.ID] = true
-		answer.Orders = append(answer.Orders, orderView{o.ID, o.ItemID, o.State, o.Reason})
-		tell(o.ReservedAt, "reserved item %d as %s", o.ItemID, o.ID)
-	}
-	for _, e := range events {
-		tell(e.At, "%s %s", e.OrderID, strings.ReplaceAll(e.Kind, "_", " "))
-	}
-	if held {
-		view := holdView{OrderID: hold.OrderID, ItemID: hold.ItemID, Claimed: hold.Claimed, Unconfirmed: hold.Unconfirmed, ReservedAt: hold.ReservedAt}
-		if !hold.PayBy.IsZero() {
-			view.PayBy = &hold.PayBy
-		}
-		answer.Hold = &view
-		if !written[hold.OrderID] {
-			tell(hold.ReservedAt, "reserved item %d as %s, not written yet", hold.ItemID, hold.OrderID)
-		}
-	}
-	slices.SortStableFunc(answer.Story, func(a, b chapter) int { return a.At.Compare(b.At) })
-	return answer, nil
 }

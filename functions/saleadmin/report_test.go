@@ -2,7 +2,10 @@ package saleadmin_test
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"flashsale/shared/order"
 	"flashsale/shared/orderlog"
@@ -79,21 +82,26 @@ func TestExplain(t *testing.T) {
 	explain := func(user string) string {
 		return o.says(t, `{"action":"explain","saleId":%d,"userId":"%s"}`, sl.ID, user)
 	}
+	// own is the shopper's part of the answer; the sale's comes last.
+	own := func(user string) string {
+		part, _, _ := strings.Cut(explain(user), `,"sale":`)
+		return part + "}"
+	}
 	item := sl.Items[0].ID
 	t.Run("loser", func(t *testing.T) {
-		want(t, explain("loser"), `{"saleId":%d,"userId":"loser","hold":null,"orders":[],"story":[]}`, sl.ID)
+		want(t, own("loser"), `{"saleId":%d,"userId":"loser","hold":null,"orders":[],"story":[]}`, sl.ID)
 	})
 	t.Run("not written yet", func(t *testing.T) {
 		p := o.Reserve(t, sl, 0, "new")
 		at := moment(p.ReservedAt)
-		want(t, explain("new"), `{"saleId":%d,"userId":"new","hold":{"orderId":"%s","itemId":%d,"claimed":false,"unconfirmed":true,"reservedAt":"%s"},`+
+		want(t, own("new"), `{"saleId":%d,"userId":"new","hold":{"orderId":"%s","itemId":%d,"claimed":false,"unconfirmed":true,"reservedAt":"%s"},`+
 			`"orders":[],"story":[{"at":"%s","what":"reserved item %d as %s, not written yet"}]}`, sl.ID, p.OrderID, item, at, at, item, p.OrderID)
 	})
 	t.Run("winner", func(t *testing.T) {
 		p := o.sell(t, sl, "winner")
 		row := o.Row(t, p.OrderID)
 		at := moment(p.ReservedAt)
-		want(t, explain("winner"), `{"saleId":%d,"userId":"winner",`+
+		want(t, own("winner"), `{"saleId":%d,"userId":"winner",`+
 			`"hold":{"orderId":"%s","itemId":%d,"claimed":true,"unconfirmed":false,"reservedAt":"%s","payBy":"%s"},`+
 			`"orders":[{"orderId":"%s","itemId":%d,"status":"PENDING"}],`+
 			`"story":[{"at":"%s","what":"reserved item %d as %s"},{"at":"%s","what":"%s placed"}]}`,
@@ -130,6 +138,34 @@ func TestExplain(t *testing.T) {
 		}
 		if got.Hold == nil || got.Hold.OrderID != again.OrderID || len(got.Story) != 4 {
 			t.Errorf("bought again: got %+v, want the new hold and four chapters", got)
+		}
+	})
+	t.Run("nothing held: the sale says why", func(t *testing.T) {
+		if err := o.Orders.Pause(t.Context(), sl.ID, sale.PausedByOperator, "test"); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Orders.Doubt(t.Context(), sl.ID, item); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Sale struct {
+				OpensAt, ClosesAt time.Time
+				Paused            []string
+				Doubts            []sale.ItemID
+				Left              map[sale.ItemID]int64
+			}
+		}
+		if err := json.Unmarshal([]byte(explain("nobody")), &got); err != nil {
+			t.Fatal(err)
+		}
+		l, err := o.Orders.Listing(t.Context(), sl.ID)
+		if err != nil || !got.Sale.OpensAt.Equal(l.OpensAt) || !got.Sale.ClosesAt.Equal(l.ClosesAt) ||
+			!slices.Equal(got.Sale.Paused, []string{"operator"}) || !slices.Equal(got.Sale.Doubts, []sale.ItemID{item}) {
+			t.Errorf("the sale: got %+v, want its window, the pause and the doubt", got.Sale)
+		}
+		left, err := o.Stock.Left(t.Context(), &sl)
+		if err != nil || got.Sale.Left[item] != left[item] || left[item] == 0 {
+			t.Errorf("left: got %v, want %v, %v", got.Sale.Left, left, err)
 		}
 	})
 	t.Run("rejected", func(t *testing.T) {

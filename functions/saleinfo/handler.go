@@ -78,7 +78,7 @@ func (h *Handler) show(ctx context.Context, r *apigw.Request) (apigw.Response, e
 		return apigw.Response{}, unknown
 	}
 	// Before the load there is nothing to count, and nothing is sold out.
-	left, err := h.Stock.Left(ctx, stock.Of(&listing.Sale))
+	left, err := h.Stock.Left(ctx, &listing.Sale)
 	counted := err == nil
 	if err != nil && !errors.Is(err, stock.ErrNotLoaded) {
 		return apigw.Response{}, apigw.Busy(time.Second, err)

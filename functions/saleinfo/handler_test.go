@@ -1,6 +1,7 @@
 package saleinfo_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -231,4 +232,40 @@ func TestOtherEvents(t *testing.T) {
 			t.Errorf("event %q: got %s, want an error of the function", event, answer)
 		}
 	}
+}
+
+// TestSoldOutOverAllShards: one shard with a unit is enough to sell.
+func TestSoldOutOverAllShards(t *testing.T) {
+	t.Parallel()
+	w := open(t, servers.RedisURL(t))
+	sl := w.Sale(1)
+	sl.Shards = 2
+	t.Cleanup(func() { _ = w.Stock.Drop(context.WithoutCancel(t.Context()), stock.Of(&sl)) })
+	w.List(t, sl)
+	tell := func(shard int, version int64, units int, out bool) {
+		t.Helper()
+		quota := map[sale.ItemID]int{sl.Items[0].ID: units}
+		if _, err := w.Stock.SetQuota(t.Context(), stock.Of(&sl), shard, version, quota, version == 1); err != nil {
+			t.Fatal(err)
+		}
+		var v struct{ Items []struct{ SoldOut bool } }
+		if a := w.show(t, fmt.Sprint(sl.ID)); json.Unmarshal([]byte(a.Text), &v) != nil || v.Items[0].SoldOut != out {
+			t.Errorf("shard %d has %d units: got %s, want sold out %v", shard, units, a.Text, out)
+		}
+	}
+	tell(0, 1, 0, false) // the other shard is not loaded: nothing is counted
+	tell(1, 1, 1, false)
+	tell(1, 2, 0, false) // the unit is on its way to the first shard
+	tell(0, 2, 1, false)
+	set := sale.Settings{Version: 1, OpensAt: sl.OpensAt, ClosesAt: sl.ClosesAt}
+	if _, err := w.Stock.Steer(t.Context(), stock.Of(&sl), 0, set); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ {
+		if user := fmt.Sprint("u", i); stock.Of(&sl).Home(user) == 0 {
+			w.Reserve(t, sl, 0, user)
+			break
+		}
+	}
+	tell(1, 3, 0, true)
 }

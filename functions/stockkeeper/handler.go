@@ -2,8 +2,8 @@
 //
 // Each pass loads the stock of sales that are about to open, asserts window and
 // pauses on every shard, rebuilds what Redis has lost, looks after holds that no
-// writer has confirmed, compares holds with rows, and publishes the catalog and
-// the orders' events. It promises that passes may overlap and that trouble with
+// writer has confirmed, compares holds with rows, moves units to shards that wish
+// for some, and publishes the catalog and the orders' events. It promises that passes may overlap and that trouble with
 // one sale does not keep the others from being looked after.
 package stockkeeper
 
@@ -44,7 +44,8 @@ type Handler struct {
 	Pause  time.Duration // between the passes of one invocation
 }
 
-// A Result counts what the passes did. A sale of one shard has no transfers.
+// A Result counts what the passes did. Transfers are moves of units between
+// shards that stopped half-way; those that went well are not counted.
 type Result struct {
 	Loaded            int `json:"loaded"`
 	Republished       int `json:"republished"`
@@ -96,15 +97,21 @@ func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error 
 	sum.Adopted += mended.Adopted
 	sum.Released += mended.Released
 	sum.Repaired += mended.Repaired
+	sum.TransfersFinished += mended.TransfersFinished
 	if mended != (recovery.Reconciled{}) {
 		h.Log.WarnContext(ctx, "Redis and the rows differed", "sale_id", l.ID,
-			"adopted", mended.Adopted, "released", mended.Released, "repaired", mended.Repaired)
+			"adopted", mended.Adopted, "released", mended.Released, "repaired", mended.Repaired,
+			"transfers_finished", mended.TransfersFinished)
 	}
 	switch {
 	case errors.Is(err, recovery.ErrDraining):
 		return nil // there is no shard to sweep; the next pass goes on
 	case err != nil:
 		return err
+	}
+	moved, moveErr := h.Keeper.Move(ctx, stock.Of(&l.Sale))
+	if moved > 0 {
+		h.Log.InfoContext(ctx, "units moved between shards", "sale_id", l.ID, "units", moved)
 	}
 	swept, err := h.Keeper.Sweep(ctx, &l.Sale)
 	sum.Republished += swept.Republished
@@ -114,7 +121,7 @@ func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error 
 		h.Log.WarnContext(ctx, "holds that no writer had confirmed", "sale_id", l.ID,
 			"republished", swept.Republished, "confirmed", swept.Confirmed, "released", swept.Released)
 	}
-	return err
+	return errors.Join(moveErr, err)
 }
 
 // mend brings a loaded sale's shards to what the rows say.

@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	redis.SetLogger(redisLog{s.log})
 	site := new(site)
 	server := &http.Server{
-		Handler: site, ReadHeaderTimeout: 10 * time.Second,
+		Handler: site, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	go func() { _ = server.Serve(listener) }() // ends with Close, and cannot fail before

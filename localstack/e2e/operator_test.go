@@ -18,6 +18,7 @@ type saleFile struct {
 	ClosesAt      string     `json:"closesAt"`
 	PaymentWindow string     `json:"paymentWindow"`
 	Grace         string     `json:"grace"`
+	Shards        int        `json:"shards,omitempty"`
 	Items         []itemFile `json:"items"`
 }
 

@@ -75,14 +75,14 @@ func opening(t *testing.T, s *shop, rdb *redis.Client) {
 // end presses all the time while a sale's window ends, each time as another shopper.
 func end(t *testing.T, s *shop, rdb *redis.Client) {
 	sale := newSale(10_000)
-	sale.ClosesAt = time.Now().Add(soon).UTC().Format(time.RFC3339Nano)
+	sale.ClosesAt = time.Now().Add(2 * soon).UTC().Format(time.RFC3339Nano)
 	closesAt, err := time.Parse(time.RFC3339Nano, sale.ClosesAt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	closesAt = closesAt.Truncate(time.Millisecond)
 	s.offer(t, sale)
-	crowd, sold := s.crowd(t, "last", 2000), 0
+	crowd, sold := s.crowd(t, "last", 5000), 0
 	for i, p := range crowd {
 		before := clock(t, rdb)
 		a, _, err := p.buy(t.Context(), sale.Items[0].ID, "")

@@ -15,6 +15,7 @@ import (
 
 func TestDatabase(t *testing.T) {
 	t.Parallel()
+	servers.Database(t, uniqueKey(), noMigration) // says what is left out if there is no server
 
 	t.Run("the template is made once and copies are apart", func(t *testing.T) {
 		t.Parallel()

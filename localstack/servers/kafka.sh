@@ -57,11 +57,21 @@ kafka_start() {
 	kafka_properties "$1" "$2" >"$2/server.properties"
 	id=$(head -c 16 /dev/urandom | base64 | tr '+/' 'Az' | tr -d '=')
 	kafka_java kafka.tools.StorageTool format -t "$id" -c "$2/server.properties" || return 1
-	# The first compiler tier alone starts in half the time and is fast enough for tests.
-	launch kafka "$(java_binary)" -Xms$kafka_heap -Xmx$kafka_heap -XX:+UseSerialGC \
+	kafka_launch kafka || return 1
+	await_log kafka 'Kafka Server started'
+}
+
+# kafka_launch NAME: the first compiler tier alone starts in half the time and is fast enough for tests.
+kafka_launch() {
+	launch "$1" "$(java_binary)" -Xms$kafka_heap -Xmx$kafka_heap -XX:+UseSerialGC \
 		-XX:TieredStopAtLevel="${KAFKA_TIER:-1}" \
 		-Dlog4j2.configurationFile="file:$here/kafka/log4j2.properties" \
-		-cp "$(kafka_jars)/*" kafka.Kafka "$2/server.properties" || return 1
+		-cp "$(kafka_jars)/*" kafka.Kafka "$run/$1/server.properties"
+}
+
+# kafka_again PORT: with the data that is there.
+kafka_again() {
+	kafka_launch kafka || return 1
 	await_log kafka 'Kafka Server started'
 }
 

@@ -4,10 +4,11 @@
 # disk; a crash may lose the data, which is made anew at each start anyway.
 
 postgres_packages=(postgresql)
-postgres_data=/var/tmp/flashsale-$(id -u)-$(cksum <<<"$cache" | cut -d" " -f1)
+postgres_data=/var/tmp/flashsale-$(id -u)-$(cksum <<<"$cache${FLASHSALE_SERVERS:-}" | cut -d" " -f1)
 postgres_port=15432
 postgres_standard_port=5432
 postgres_signal=INT # its fast shutdown; TERM would wait for the last client
+postgres_crash=QUIT # its crash: SIGKILL would leave its children behind
 postgres_url() { echo "postgres://postgres@127.0.0.1:$1/postgres?sslmode=disable"; }
 postgres_mark() { echo "$postgres_data/data"; }
 postgres_clean() { rm -rf "${postgres_data:?}"; }
@@ -40,6 +41,14 @@ postgres_start() {
 	mkdir -m 700 "$postgres_data" || return 1
 	[ "$(id -u)" != 0 ] || chown "$(postgres_user)" "$postgres_data"
 	"${owner[@]}" "$bin/initdb" -D "$postgres_data/data" -U postgres -A trust -E UTF8 --no-locale --no-sync || return 1
+	postgres_again "$1"
+}
+
+# postgres_again PORT: with the data that is there.
+postgres_again() {
+	local bin owner
+	bin=$(dirname "$(postgres_binary)")
+	mapfile -t owner < <(as_owner)
 	launch postgres "${owner[@]}" "$bin/postgres" -D "$postgres_data/data" -p "$1" \
 		-c listen_addresses=127.0.0.1 -c unix_socket_directories="$postgres_data" \
 		-c max_connections=200 -c fsync=off -c synchronous_commit=off -c full_page_writes=off || return 1

@@ -28,15 +28,16 @@ await_log() {
 }
 
 # is_running NAME: its process lives, and the pid was not handed to something else meanwhile.
+# The node of a group is GROUP/NODE and shares the parts GROUP_mark and GROUP_signal.
 is_running() {
 	local pid
 	pid=$(cat "$run/$1/pid" 2>/dev/null) || return 1
-	[ -n "$pid" ] && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF -- "$("$1_mark")"
+	[ -n "$pid" ] && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF -- "$("${1%%/*}_mark" "$1")"
 }
 
 # stop_process NAME: politely first, so that no child and no port stays behind.
 stop_process() {
-	local pid signal=$1_signal
+	local pid signal=${1%%/*}_signal
 	is_running "$1" || return 0
 	pid=$(cat "$run/$1/pid")
 	kill "-${!signal}" "$pid" 2>/dev/null || return 0
@@ -46,6 +47,13 @@ stop_process() {
 	done
 	kill -KILL "$pid" 2>/dev/null || true
 	while is_running "$1"; do sleep 0.1; done
+}
+
+# kill_process NAME: at once, as a power cut does.
+kill_process() {
+	local signal=${1%%/*}_crash
+	! is_running "$1" || kill "-${!signal:-KILL}" "$(cat "$run/$1/pid")"
+	while is_running "$1"; do sleep 0.02; done
 }
 
 # wait_until NAME ADDRESS: its own answer is the only sign that counts.

@@ -16,6 +16,9 @@ redis_start() {
 		--save '' --appendonly no --maxmemory-policy noeviction
 }
 
+# redis_again PORT: it kept nothing, so it comes back empty.
+redis_again() { redis_start "$1" "$run/redis"; }
+
 # +PONG, or -NOAUTH where a password is needed. TLS cannot be spoken here: there an open port must do.
 redis_answers() {
 	if [[ $4 == rediss://* ]]; then

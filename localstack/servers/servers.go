@@ -33,6 +33,13 @@ func KafkaBrokers(t testing.TB) []string {
 	return strings.Split(address(t, "KAFKA_BROKERS"), ",")
 }
 
+// DatabaseURL returns the address of a real PostgreSQL for those who make a database of their own;
+// [Database] is for everybody else.
+func DatabaseURL(t testing.TB) string {
+	t.Helper()
+	return address(t, "DATABASE_URL")
+}
+
 // Topic makes a topic with that many partitions and deletes it when the test ends.
 // Its name is the prefix, a dash and random characters.
 func Topic(t testing.TB, prefix string, partitions int32) string {

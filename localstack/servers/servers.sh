@@ -1,10 +1,20 @@
 #!/usr/bin/env bash
 # Real servers for tests: Redis, Apache Kafka and PostgreSQL on loopback.
 #
-#   servers.sh up      start what is not up yet; installs what is missing; safe to repeat
+#   servers.sh up      start what is not up yet; installs what is missing; safe to repeat; with names only those
 #   servers.sh env     print `export REDIS_URL=… KAFKA_BROKERS=… DATABASE_URL=…`, one per line
 #   servers.sh status  one line per server
 #   servers.sh down    stop everything that `up` started
+#
+#   servers.sh kill NAME    SIGKILL one of them
+#   servers.sh revive NAME  start it again on its port with the data it has left
+#   servers.sh pid NAME     its process id, for other signals
+#   servers.sh address NAME
+#   servers.sh cluster up|down|address|kill PORT|revive PORT|pid PORT    Redis: three masters, three replicas
+#   servers.sh kafka3 up|down|address|kill NODE|revive NODE|pid NODE     Kafka: brokers 1, 2 and 3
+#
+# FLASHSALE_SERVERS=name is another set, apart from the one that tests share: for whoever breaks
+# them. It ignores servers that the environment names.
 #
 # A server whose variable is set already is used as it is and never started or stopped.
 # All checkouts of one user share the servers: tests keep apart by random names.
@@ -17,8 +27,9 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/flashsale
-run=$cache/run # one folder per server: address, pid or docker, logs, data
+run=$cache/run${FLASHSALE_SERVERS:+-$FLASHSALE_SERVERS} # one folder per server: address, pid or docker, logs, data
 all=(redis kafka postgres)
+groups=(cluster kafka3)
 
 declare -A variable=([redis]=REDIS_URL [kafka]=KAFKA_BROKERS [postgres]=DATABASE_URL)
 
@@ -30,6 +41,9 @@ declare -A variable=([redis]=REDIS_URL [kafka]=KAFKA_BROKERS [postgres]=DATABASE
 	source "$here/redis.sh"
 	source "$here/kafka.sh"
 	source "$here/postgres.sh"
+	source "$here/group.sh"
+	source "$here/cluster.sh"
+	source "$here/kafka3.sh"
 }
 
 say() { echo "servers: $*" >&2; }
@@ -44,6 +58,7 @@ address() { cat "$run/$1/address" 2>/dev/null; }
 # given NAME: the user brought this server. Our own address, exported by `env`, does not count.
 given() {
 	local value=${!variable[$1]:-}
+	[ -z "${FLASHSALE_SERVERS:-}" ] || return 1
 	[ -n "$value" ] && [ "$value" != "$(address "$1")" ]
 }
 
@@ -107,9 +122,16 @@ side_by_side() {
 	return "$failed"
 }
 
+# known NAME: one of ours, or the end.
+known() {
+	[[ " ${all[*]} " == *" ${1:-} "* ]] || die "no server ${1:-}: one of ${all[*]}"
+}
+
 up() {
 	local name wanted=()
-	for name in "${all[@]}"; do
+	[ $# -gt 0 ] || set -- "${all[@]}"
+	for name in "$@"; do
+		known "$name"
 		if given "$name"; then
 			answers "$name" "${!variable[$name]}" 5 ||
 				die "${variable[$name]} is set, but no $name answers at $(hide_password "${!variable[$name]}")"
@@ -122,7 +144,7 @@ up() {
 	side_by_side start "${wanted[@]}"
 }
 
-down() { side_by_side stop "${all[@]}"; }
+down() { side_by_side stop "${all[@]}" && side_by_side group_down "${groups[@]}"; }
 
 print_env() {
 	local name value
@@ -149,18 +171,38 @@ status() {
 
 # Starting and stopping is done by one at a time, whatever checkout it comes from.
 locked() {
+	local lock=$cache/lock${FLASHSALE_SERVERS:+-$FLASHSALE_SERVERS}
 	mkdir -p "$run"
-	exec 9>"$cache/lock"
-	flock -w 900 9 || die "another servers.sh has held $cache/lock for 15 minutes"
+	exec 9>"$lock"
+	flock -w 900 9 || die "another servers.sh has held $lock for 15 minutes"
 	"$@"
 }
 
+revive() {
+	local port
+	port=$(address "$1") || die "$1 is not up"
+	port=${port##*:}
+	! is_running "$1" || return 0
+	"$1_again" "${port%%/*}" && wait_until "$1" "$(address "$1")"
+}
+
 case ${1:-} in
-up | down) locked "$1" ;;
+up) locked "$@" ;;
+down) locked down ;;
 env) print_env ;;
 status) status ;;
+kill | revive | pid | address)
+	known "${2:-}"
+	case $1 in
+	address) address "$2" || die "$2 is not up" ;;
+	kill) kill_process "$2" ;;
+	revive) locked revive "$2" ;;
+	pid) cat "$run/$2/pid" ;;
+	esac
+	;;
+cluster | kafka3) group "$@" ;;
 *)
-	echo "usage: $0 up|down|env|status" >&2
+	echo "usage: $0 up|down|env|status|kill|revive|pid|address|cluster|kafka3" >&2
 	exit 2
 	;;
 esac

@@ -67,6 +67,7 @@ type Error struct {
 	Message    string         // plain words for people
 	Fields     map[string]any // orderId, opensAt, notBefore: beside error and message
 	RetryAfter time.Duration  // sent in whole seconds, rounded up; 0 sends nothing
+	Allow      string         // of a 405: the methods that are possible
 	Cause      error          // for the log only
 }
 
@@ -101,6 +102,9 @@ func (e *Error) response() Response {
 	headers := map[string]string{}
 	if e.Code == Unauthenticated {
 		headers["WWW-Authenticate"] = "Bearer"
+	}
+	if e.Allow != "" {
+		headers["Allow"] = e.Allow
 	}
 	if e.RetryAfter > 0 {
 		seconds := (e.RetryAfter + time.Second - 1) / time.Second

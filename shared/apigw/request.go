@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -66,13 +67,14 @@ func Parse(text []byte) (*Request, error) {
 	return r, nil
 }
 
-// Only refuses every method but one. API Gateway routes by method, but a handler
-// must not buy because somebody wired OPTIONS to it.
-func (r *Request) Only(method string) error {
-	if r.Method == method {
+// Only refuses every method but these. API Gateway routes by method, but a
+// handler must not buy because somebody wired OPTIONS to it.
+func (r *Request) Only(methods ...string) error {
+	if slices.Contains(methods, r.Method) {
 		return nil
 	}
-	return Refuse(MethodNotAllowed, "Only "+method+" is possible here.")
+	allowed := strings.Join(methods, ", ")
+	return &Error{Code: MethodNotAllowed, Message: "Only " + allowed + " is possible here.", Allow: allowed}
 }
 
 // Header returns all values of a header, whatever the case of its name; nil if

@@ -15,7 +15,7 @@ func (s *Store) Expire(ctx context.Context, limit int) (expired int, err error) 
 		// The first condition is for the index, the second one decides.
 		rows, err := tx.Query(ctx, `
 			WITH clock AS (
-				SELECT COALESCE($1::timestamptz, now()) AS now
+				SELECT date_trunc('milliseconds', COALESCE($1::timestamptz, now())) AS now
 			), due AS (
 				SELECT o.id FROM flash_sale_order o JOIN flash_sale s ON s.id = o.sale_id
 				WHERE o.status = 'PENDING' AND o.expires_at <= (SELECT now FROM clock)

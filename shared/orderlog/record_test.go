@@ -83,6 +83,9 @@ func TestDecode(t *testing.T) {
 		})
 	}
 
+	// The id's 48 bits of milliseconds reach year 10889, which no row's reader can tell.
+	lateID := "ffffffff-ffff" + placed(t).OrderID.String()[13:]
+
 	// readable: the writer can still tell this shopper.
 	for name, tc := range map[string]struct {
 		text     string
@@ -119,6 +122,7 @@ func TestDecode(t *testing.T) {
 		"time without zone":  {edit(`.123Z`, `.123`), "reservedAt is invalid", true},
 		"time of old":        {edit(`2026-01`, `1026-01`), "reservedAt is invalid", true},
 		"time after 9999":    {edit(`2026-01-01T12:00:00.123Z`, `9999-12-31T23:00:00-02:00`), "reservedAt is invalid", true},
+		"id after 9999":      {edit(placed(t).OrderID.String(), lateID, `.123Z`, `,123Z`), "reservedAt is invalid", false},
 		"several faults":     {edit(`"v":1`, `"v":9`, `.123Z`, ``), "v is invalid, reservedAt is invalid", true},
 		"an unreadable part": {edit(`"v":1`, `"v":1,"x":`), "not JSON", false},
 	} {

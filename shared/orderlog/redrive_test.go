@@ -47,9 +47,11 @@ func TestRedrive(t *testing.T) {
 	put("k4", poison(other))
 	put("k5", "\xffnobody's")
 	put("", "")
+	// Only a part of it is stored, and that part happens to read as a good record.
+	put("k6", string(orderlog.Encode(another(mine, "u3")))+strings.Repeat(" ", 2_000_000)+"x")
 
-	redrive(mine.SaleID, orderlog.Redriven{Published: 1, Unreadable: 3})
-	redrive(mine.SaleID, orderlog.Redriven{Published: 1, Unreadable: 3})
+	redrive(mine.SaleID, orderlog.Redriven{Published: 1, Unreadable: 4})
+	redrive(mine.SaleID, orderlog.Redriven{Published: 1, Unreadable: 4})
 	got := contents(t, orders)
 	if len(got) != 2 {
 		t.Fatalf("orders: got %d records, want the letter twice", len(got))
@@ -60,8 +62,27 @@ func TestRedrive(t *testing.T) {
 			t.Errorf("record: got key %q, value %q, headers %s, want the original", rec.Key, rec.Value, headers)
 		}
 	}
-	if n, err := orderlog.DeadLetterCount(t.Context(), client, letters); err != nil || n != 7 {
-		t.Errorf("letters: got %d, %v, want all 7 still", n, err)
+	if n, err := orderlog.DeadLetterCount(t.Context(), client, letters); err != nil || n != 8 {
+		t.Errorf("letters: got %d, %v, want all 8 still", n, err)
+	}
+}
+
+// TestRedriveWithoutHeaders: a letter that lost its own headers alone has all
+// that the writer reads.
+func TestRedriveWithoutHeaders(t *testing.T) {
+	t.Parallel()
+	letters, orders := newTopic(t, "letters", 1), newTopic(t, "orders", 1)
+	client := newClient(t, servers.KafkaBrokers(t))
+	p := purchase("u1")
+	rec := orderlog.Record{Key: []byte("k"), Value: orderlog.Encode(p), Headers: []orderlog.Header{{Key: "big", Value: noise(1_100_000)}}}
+	if err := orderlog.NewDeadLetters(client, letters).Put(t.Context(), rec, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := orderlog.Redrive(t.Context(), client, letters, orders, p.SaleID); err != nil || got.Published != 1 {
+		t.Errorf("redrive: got %+v, %v, want it published", got, err)
+	}
+	if got := contents(t, orders); len(got) != 1 || string(got[0].Value) != string(rec.Value) || len(got[0].Headers) != 0 {
+		t.Errorf("orders: got %v, want the record without headers", got)
 	}
 }
 

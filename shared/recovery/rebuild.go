@@ -54,19 +54,23 @@ func (k *Keeper) rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) 
 	if err := k.Orders.Pause(ctx, s.ID, sale.PausedByRebuild, "stockkeeper"); err != nil {
 		return Reconciled{}, err
 	}
-	lag, err := k.Backlog(ctx)
-	if err != nil {
-		return Reconciled{}, err
-	}
-	if lag > 0 {
-		return Reconciled{}, ErrDraining
-	}
 	shards := stock.Of(s)
 	for shard := range shards.N {
 		// A marker of a wrong type must go before a new one can be made.
 		if _, err := k.Stock.Repair(ctx, shards, shard); err != nil && !errors.Is(err, stock.ErrNotLoaded) {
 			return Reconciled{}, err
 		}
+	}
+	// The shards that are left stop too, else the log is never drained.
+	if err := k.Govern(ctx, s.ID); err != nil && !errors.Is(err, ErrLost) {
+		return Reconciled{}, err
+	}
+	lag, err := k.Backlog(ctx)
+	if err != nil {
+		return Reconciled{}, err
+	}
+	if lag > 0 {
+		return Reconciled{}, ErrDraining
 	}
 	if err := k.assertLedger(ctx, shards, 0, true); err != nil {
 		return Reconciled{}, err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"flashsale/shared/order"
 	"flashsale/shared/sale"
@@ -17,6 +15,8 @@ type Reconciled struct {
 	Adopted  int // living rows whose hold was lost
 	Released int // holds whose row had ended
 	Repaired int // damage inside Redis: stock, quotas, keys
+
+	TransfersFinished int // moves between shards that stopped half-way
 }
 
 // Reconcile makes Redis agree with the rows: damage inside a shard is mended by
@@ -31,7 +31,7 @@ func (k *Keeper) Reconcile(ctx context.Context, s *sale.Sale) (Reconciled, error
 	var sum Reconciled
 	settings, err := k.Orders.Settings(ctx, s.ID)
 	if err == nil {
-		sum.Repaired, err = k.repair(ctx, stock.Of(s))
+		sum, err = k.repair(ctx, stock.Of(s))
 	}
 	if err == nil {
 		err = k.compare(ctx, stock.Of(s), &sum)
@@ -46,76 +46,6 @@ func (k *Keeper) Reconcile(ctx context.Context, s *sale.Sale) (Reconciled, error
 		return sum, fmt.Errorf("recovery: reconcile sale %d: %w", s.ID, err)
 	}
 	return sum, nil
-}
-
-// repair mends each shard by itself and then asserts the ledger on all of them
-// if any differs from it.
-func (k *Keeper) repair(ctx context.Context, shards stock.Shards) (int, error) {
-	ledger, err := k.Orders.Ledger(ctx, shards.Sale)
-	if err != nil {
-		return 0, err
-	}
-	mended, seen, differs := 0, int64(0), false
-	gone := map[sale.ItemID]bool{}
-	for shard := range shards.N {
-		report, err := k.Stock.Check(ctx, shards, shard)
-		// A key of a wrong type makes the check itself fail.
-		if err != nil || !report.Conserved() {
-			n, repairErr := k.Stock.Repair(ctx, shards, shard)
-			mended += int(n)
-			if repairErr != nil {
-				return mended, lostIfNotLoaded(errors.Join(err, repairErr))
-			}
-			if report, err = k.Stock.Check(ctx, shards, shard); err != nil {
-				return mended, err
-			}
-		}
-		if !report.Loaded {
-			return mended, ErrLost
-		}
-		seen = max(seen, report.Version)
-		has := quotas(report)
-		differs = differs || report.Version != ledger.Version || !maps.Equal(has, ledger.Shards[shard])
-		for id := range has {
-			if _, offered := ledger.Shards[shard][id]; !offered {
-				gone[id] = true
-			}
-		}
-	}
-	if !differs {
-		return mended, nil
-	}
-	return mended + 1, k.assertLedger(ctx, shards, seen, false, slices.Collect(maps.Keys(gone))...)
-}
-
-func quotas(report stock.ShardReport) map[sale.ItemID]int {
-	q := make(map[sale.ItemID]int, len(report.Items))
-	for id, item := range report.Items {
-		if item.Quota != 0 {
-			q[id] = int(item.Quota)
-		}
-	}
-	return q
-}
-
-// assertLedger tells all shards the ledger under a version that none has. Items
-// that an update has removed have no units any more.
-func (k *Keeper) assertLedger(ctx context.Context, shards stock.Shards, seen int64, load bool, gone ...sale.ItemID) error {
-	ledger, err := k.Orders.RaiseLedger(ctx, shards.Sale, seen)
-	if err != nil {
-		return err
-	}
-	for shard, quota := range ledger.Shards {
-		for _, id := range gone {
-			if _, back := quota[id]; !back {
-				quota[id] = 0
-			}
-		}
-		if _, err := k.Stock.SetQuota(ctx, shards, shard, ledger.Version, quota, load); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // compare matches holds and rows by order id.
@@ -142,10 +72,13 @@ func (k *Keeper) compare(ctx context.Context, shards stock.Shards, sum *Reconcil
 		}
 		unheld = append(unheld, row.ID)
 	}
-	if sum.Adopted, err = k.adopt(ctx, shards, unheld); err != nil {
+	adopted, err := k.adopt(ctx, shards, unheld)
+	sum.Adopted += adopted
+	if err != nil {
 		return err
 	}
-	sum.Released, err = k.releaseEnded(ctx, shards, held)
+	released, err := k.releaseEnded(ctx, shards, held)
+	sum.Released += released
 	return err
 }
 

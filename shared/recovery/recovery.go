@@ -31,7 +31,7 @@ type Log interface {
 type Keeper struct {
 	Orders *order.Store
 	Stock  *stock.Store
-	Log    Log
+	Log    Log // for Sweep alone
 	// Backlog counts the records that the writer has not written yet.
 	Backlog func(context.Context) (int64, error)
 }

@@ -2,11 +2,13 @@ package sale
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -14,6 +16,7 @@ import (
 // and PostgreSQL hold exactly.
 const (
 	maxItems    = 100
+	maxShards   = 64
 	maxQuantity = 10_000_000
 	maxNameLen  = 200
 	maxWindow   = 30 * 24 * time.Hour
@@ -48,12 +51,26 @@ func ParseFile(text []byte, now time.Time) (Sale, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&f); err != nil {
-		return Sale{}, fmt.Errorf("sale file: %w", err)
+		return Sale{}, fmt.Errorf("sale file: %w", readable(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return Sale{}, errors.New("sale file: text after the sale")
 	}
 	return f.sale(now)
+}
+
+// readable says what an operator can look for; the library speaks of Go's types.
+func readable(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s cannot be a %s (at byte %d)", cmp.Or(wrong.Field, "the file"), wrong.Value, wrong.Offset)
+	}
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("not JSON: %w (at byte %d)", wrong, wrong.Offset)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("not JSON: the text ends too early")
+	}
+	return err
 }
 
 func (f *file) sale(now time.Time) (Sale, error) {
@@ -82,16 +99,15 @@ func (f *file) sale(now time.Time) (Sale, error) {
 		fault("name must have 1 to %d characters", maxNameLen)
 	}
 	s.OpensAt, s.ClosesAt = moment("opensAt", f.OpensAt), moment("closesAt", f.ClosesAt)
-	if !s.ClosesAt.After(s.OpensAt) {
+	if !s.OpensAt.IsZero() && !s.ClosesAt.IsZero() && !s.ClosesAt.After(s.OpensAt) {
 		fault("closesAt must lie after opensAt")
 	}
 	s.PaymentWindow = duration("paymentWindow", f.PaymentWindow, time.Second)
 	s.Grace = duration("grace", f.Grace, 0)
-	// More shards need moves of units between them, and a spread needs admission
-	// passes. Accepting either without them would strand units or admit everybody.
-	if f.Shards != 1 {
-		fault("shards must be 1 in this version")
+	if f.Shards < 1 || f.Shards > maxShards {
+		fault("shards must be 1 to %d", maxShards)
 	}
+	// A spread needs admission passes. Accepting one without them would admit everybody.
 	if duration("spread", f.Spread, 0) != 0 {
 		fault("spread must be 0s in this version")
 	}
@@ -145,7 +161,7 @@ func validName(name string) bool {
 		return false
 	}
 	for _, r := range name {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
 			return false
 		}
 	}
@@ -153,6 +169,15 @@ func validName(name string) bool {
 }
 
 func parseMoment(text string, now time.Time) (time.Time, error) {
+	t, err := readMoment(text, now)
+	// Beyond these years JSON, and so the catalog of all sales, cannot be written.
+	if err == nil && (t.Year() < 2000 || t.Year() > 2999) {
+		err = fmt.Errorf("%q lies outside the years 2000 to 2999", text)
+	}
+	return t, err
+}
+
+func readMoment(text string, now time.Time) (time.Time, error) {
 	if text != "" && (text[0] == '+' || text[0] == '-') {
 		d, err := time.ParseDuration(text)
 		if err != nil {

@@ -33,6 +33,13 @@ func TestParseFile(t *testing.T) {
 			t.Errorf("item 1002: got %+v, %v", it, ok)
 		}
 	})
+	t.Run("many shards", func(t *testing.T) {
+		t.Parallel()
+		s, err := sale.ParseFile([]byte(strings.Replace(valid, `"id":7,`, `"id":7,"shards":64,`, 1)), noon)
+		if err != nil || s.Shards != 64 {
+			t.Errorf("got %d shards, %v, want 64", s.Shards, err)
+		}
+	})
 	t.Run("a window that has begun", func(t *testing.T) {
 		t.Parallel()
 		if _, err := sale.ParseFile([]byte(strings.Replace(valid, "+15s", "-1h", 1)), noon); err != nil {
@@ -41,8 +48,8 @@ func TestParseFile(t *testing.T) {
 	})
 	for _, c := range []struct{ name, old, replacement, want string }{
 		{"no id", `"id":7,`, ``, "id is missing"},
-		{"id over 32 bits", `"id":7,`, `"id":4294967296,`, "cannot unmarshal"},
-		{"negative id", `"id":7,`, `"id":-7,`, "cannot unmarshal"},
+		{"id over 32 bits", `"id":7,`, `"id":4294967296,`, "cannot be a number"},
+		{"negative id", `"id":7,`, `"id":-7,`, "cannot be a number"},
 		{"empty name", `"Winter"`, `""`, "name must"},
 		{"control character in a name", `"Winter"`, `"a\u0000b"`, "name must"},
 		{"window ends before it opens", `2026-11-29T14:00:00+01:00`, `2026-11-29T13:00:00+01:00`, "after opensAt"},
@@ -51,16 +58,22 @@ func TestParseFile(t *testing.T) {
 		{"payment window below a second", `"id":7,`, `"id":7,"paymentWindow":"999ms",`, "paymentWindow"},
 		{"negative grace", `"id":7,`, `"id":7,"grace":"-1s",`, "grace"},
 		{"unknown field", `"id":7,`, `"id":7,"colour":"red",`, "unknown field"},
-		{"two shards", `"id":7,`, `"id":7,"shards":2,`, "shards must be 1"},
+		{"no shard", `"id":7,`, `"id":7,"shards":0,`, "shards must be 1 to 64"},
+		{"too many shards", `"id":7,`, `"id":7,"shards":65,`, "shards must be 1 to 64"},
 		{"a spread", `"id":7,`, `"id":7,"spread":"60s",`, "spread must be 0s"},
 		{"zero quantity", `"quantity":100`, `"quantity":0`, "quantity must"},
 		{"quantity over the limit", `"quantity":100`, `"quantity":10000001`, "quantity must"},
-		{"fractional quantity", `"quantity":100`, `"quantity":1.5`, "cannot unmarshal"},
-		{"price as a number", `"19.99"`, `19.99`, "cannot unmarshal"},
+		{"fractional quantity", `"quantity":100`, `"quantity":1.5`, "cannot be a number"},
+		{"price as a number", `"19.99"`, `19.99`, "cannot be a number"},
 		{"price of nothing", `"19.99"`, `"0.00"`, "more than 0"},
 		{"three decimals of a euro", `"19.99"`, `"19.999"`, "decimals of EUR"},
 		{"item id twice", `"id":1002`, `"id":1001`, "appears twice"},
 		{"item id zero", `"id":1002`, `"id":0`, "id must be 1 or more"},
+		{"a year that JSON cannot say", "2026-11-29T14:00:00+01:00", "9999-12-31T23:59:59-23:00", "years 2000 to 2999"},
+		{"the year 0", `"+15s"`, `"0000-01-01T00:00:00+23:59"`, "years 2000 to 2999"},
+		{"text that runs backwards", `"Winter"`, `"a\u202Eb"`, "name must"},
+		{"a currency that is none", `"EUR"`, `"XXX"`, "not an ISO 4217"},
+		{"not JSON", `"id":7,`, `id:7,`, "not JSON"},
 		{"text after the sale", `"currency":"JPY"}]}`, `"currency":"JPY"}]} {}`, "text after"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

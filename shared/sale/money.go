@@ -16,7 +16,7 @@ var pricePattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,11})(?:\.([0-9]{1,4}))?$
 // 0 for JPY, 3 for KWD.
 func decimals(code string) (int, error) {
 	unit, err := currency.ParseISO(code)
-	if err != nil || unit.String() != code {
+	if err != nil || unit.String() != code || code == "XXX" || code == "XTS" { // no currency, and a test's
 		return 0, fmt.Errorf("currency %q is not an ISO 4217 code", code)
 	}
 	scale, _ := currency.Standard.Rounding(unit)

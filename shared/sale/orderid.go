@@ -32,7 +32,8 @@ func ParseOrderID(text string) (OrderID, error) {
 	if _, err := hex.Decode(id[:], []byte(compact)); err != nil || id.String() != text {
 		return OrderID{}, errors.New("not an order id")
 	}
-	if id[6]>>4 != 8 || id[8]>>6 != 0b10 || id.SaleID() == 0 {
+	// 48 bits of milliseconds reach the year 10889, which JSON cannot say.
+	if id[6]>>4 != 8 || id[8]>>6 != 0b10 || id.SaleID() == 0 || id.Time().Year() > 9999 {
 		return OrderID{}, errors.New("not an order id")
 	}
 	return id, nil

@@ -86,7 +86,7 @@ func TestOrderID(t *testing.T) {
 		for name, text := range map[string]string{
 			"empty": "", "upper case": strings.ToUpper(good), "braces": "{" + good + "}", "no dashes": strings.ReplaceAll(good, "-", ""),
 			"version 4": good[:14] + "4" + good[15:], "other variant": good[:19] + "c" + good[20:], "not hex": good[:35] + "g",
-			"sale 0": "019ad000-0000-8000-8000-000012345678", "dash moved": good[:7] + "-" + good[7:8] + good[9:], "long": good + "0",
+			"sale 0": "019ad000-0000-8000-8000-000012345678", "year 10889": "ffffffff-ffff-8001-8000-58de40000005", "dash moved": good[:7] + "-" + good[7:8] + good[9:], "long": good + "0",
 		} {
 			if id, err := sale.ParseOrderID(text); err == nil && text != good {
 				t.Errorf("%s: %q was read as %s", name, text, id)

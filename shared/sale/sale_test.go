@@ -184,3 +184,24 @@ func TestCatalogRoundTrip(t *testing.T) {
 		t.Error("nonsense was read as a catalog")
 	}
 }
+
+func FuzzParseCatalog(f *testing.F) {
+	f.Add([]byte(`{"sales":[{"id":7,"items":[{"id":1001,"quantity":1}],"loaded":true}]}`))
+	f.Add([]byte(`{"sales":null}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := sale.ParseCatalog(text)
+		if err != nil {
+			return
+		}
+		for i := range c.Sales {
+			for _, it := range c.Sales[i].Items {
+				if l, ok := c.ByItem(it.ID); !ok || l == nil {
+					t.Errorf("item %d of the catalog is not found", it.ID)
+				}
+			}
+		}
+		if _, err := c.JSON(); err != nil {
+			t.Errorf("a catalog that was read cannot be written: %v", err)
+		}
+	})
+}

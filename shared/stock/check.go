@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"flashsale/shared/sale"
 )
 
@@ -23,6 +21,7 @@ type ShardReport struct {
 	ClosesAt   time.Time
 	Paused     []sale.PauseReason
 	Doubts     []sale.ItemID
+	Wants      []sale.ItemID // sold out here, and shoppers have asked since
 	Items      map[sale.ItemID]ItemReport
 	Outbox     int64 // holds that no writer has confirmed
 	Tombstones int64
@@ -79,16 +78,7 @@ func shardReport(r reply) (ShardReport, error) {
 	report := ShardReport{Loaded: code == loaded, Items: make(map[sale.ItemID]ItemReport)}
 	err = errors.Join(
 		r.each(1, 2, func(e reply) error { return report.addMeta(e) }),
-		r.each(2, 2, func(e reply) error {
-			units, err := e.text(1)
-			if err != nil {
-				return err
-			}
-			return report.addItem(e, func(item *ItemReport) (err error) {
-				item.Stock, err = strconv.ParseInt(units, 10, 64)
-				return err
-			})
-		}),
+		r.each(2, 2, func(e reply) error { return report.addStock(e) }),
 		r.each(3, 4, func(e reply) error {
 			return report.addItem(e, func(item *ItemReport) (err error) {
 				item.Reserved, err = e.number(1)
@@ -162,13 +152,30 @@ func (r *ShardReport) addMeta(e reply) (err error) {
 			return err
 		})
 	case "doubt":
-		return r.addItem(item, func(*ItemReport) error {
-			itemID, _ := sale.ParseItemID(id)
-			r.Doubts = append(r.Doubts, itemID)
-			return nil
-		})
+		r.Doubts, err = appendItem(r.Doubts, id)
+	case "wants":
+		r.Wants, err = appendItem(r.Wants, id)
 	}
-	return nil
+	return err
+}
+
+func appendItem(items []sale.ItemID, text string) ([]sale.ItemID, error) {
+	id, ok := sale.ParseItemID(text)
+	if !ok {
+		return items, fmt.Errorf("bad item id %q", text)
+	}
+	return append(items, id), nil
+}
+
+func (r *ShardReport) addStock(e reply) error {
+	units, err := e.text(1)
+	if err != nil {
+		return err
+	}
+	return r.addItem(e, func(item *ItemReport) (err error) {
+		item.Stock, err = strconv.ParseInt(units, 10, 64)
+		return err
+	})
 }
 
 // addItem lets f change the report of the item that e begins with.
@@ -185,36 +192,4 @@ func (r *ShardReport) addItem(e reply, f func(*ItemReport) error) error {
 	err = f(&item)
 	r.Items[id] = item
 	return err
-}
-
-// Left tells the units left of each item over all shards, without counting
-// holds. A shard below zero counts as 0: it has nothing to sell. It is
-// [ErrNotLoaded] where any shard's marker is missing.
-func (s *Store) Left(ctx context.Context, sh Shards) (map[sale.ItemID]int64, error) {
-	keys := s.keyring.of(sh)
-	pipe := s.rdb.Pipeline()
-	markers := make([]*redis.BoolCmd, len(keys))
-	stocks := make([]*redis.MapStringStringCmd, len(keys))
-	for k, shard := range keys {
-		markers[k] = pipe.HExists(ctx, shard.meta, "loaded")
-		stocks[k] = pipe.HGetAll(ctx, shard.stock)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("stock: left: %w", err)
-	}
-	left := make(map[sale.ItemID]int64)
-	for k := range keys {
-		if !markers[k].Val() {
-			return nil, ErrNotLoaded
-		}
-		for text, units := range stocks[k].Val() {
-			id, ok := sale.ParseItemID(text)
-			n, err := strconv.ParseInt(units, 10, 64)
-			if !ok || err != nil {
-				return nil, fmt.Errorf("stock: left: bad stock %q of item %q", units, text)
-			}
-			left[id] += max(n, 0)
-		}
-	}
-	return left, nil
 }

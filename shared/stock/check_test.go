@@ -60,14 +60,25 @@ func TestLeft(t *testing.T) {
 		for k, units := range []int{5, 7} {
 			f.quota(t, k, 1, map[sale.ItemID]int{f.item: units, other: 0}, true, stock.QuotaApplied)
 		}
-		if got, err := f.Left(t.Context(), f.sh); !errors.Is(err, stock.ErrNotLoaded) {
+		if got, err := f.Left(t.Context(), f.selling(12)); !errors.Is(err, stock.ErrNotLoaded) {
 			t.Errorf("with a shard not loaded: %v, %v; want ErrNotLoaded", got, err)
 		}
 		f.quota(t, 2, 1, map[sale.ItemID]int{f.item: -3, other: 1}, true, stock.QuotaApplied)
-		got, err := f.Left(t.Context(), f.sh)
-		if want := map[sale.ItemID]int64{f.item: 12, other: 1}; err != nil || !maps.Equal(got, want) {
-			t.Errorf("Left = %v, %v; want %v", got, err, want)
+		sl := f.selling(9)
+		sl.Items = append(sl.Items, sale.Item{ID: other, Quantity: 1})
+		left := func(item, rest int64) {
+			t.Helper()
+			got, err := f.Left(t.Context(), sl)
+			if want := map[sale.ItemID]int64{f.item: item, other: rest}; err != nil || !maps.Equal(got, want) {
+				t.Errorf("Left = %v, %v; want %v", got, err, want)
+			}
 		}
+		left(12, 1) // below zero is nothing
+		// A unit between two shards is left, though no shard has it.
+		f.quota(t, 2, 2, map[sale.ItemID]int{f.item: -3, other: 0}, false, stock.QuotaApplied)
+		left(12, 1)
+		sl.Items[1].Quantity = 0
+		left(12, 0)
 	})
 }
 

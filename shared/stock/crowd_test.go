@@ -134,7 +134,7 @@ func TestSellOutTenThousand(t *testing.T) {
 				if reserved.Load() != int64(units) {
 					t.Errorf("%d units sold, want %d", reserved.Load(), units)
 				}
-				left, err := f.Left(t.Context(), f.sh)
+				left, err := f.Left(t.Context(), f.selling(units))
 				if err != nil || left[f.item] != 0 {
 					t.Errorf("Left = %v, %v; want 0", left[f.item], err)
 				}

@@ -32,10 +32,15 @@ func calls(f *fixture, a stock.Attempt) map[string]func(context.Context) error {
 			_, err := f.SetQuota(ctx, f.sh, 0, 9, map[sale.ItemID]int{f.item: 9}, false)
 			return err
 		},
-		"steer": func(ctx context.Context) error { _, err := f.Steer(ctx, f.sh, 0, f.settings(9)); return err },
-		"check": func(ctx context.Context) error { _, err := f.Check(ctx, f.sh, 0); return err },
-		"hold":  func(ctx context.Context) error { _, _, err := f.Hold(ctx, f.sh, a.UserID); return err },
-		"left":  func(ctx context.Context) error { _, err := f.Left(ctx, f.sh); return err },
+		"shrink": func(ctx context.Context) error {
+			_, err := f.Shrink(ctx, f.sh, 0, 9, map[sale.ItemID]int{f.item: 1})
+			return err
+		},
+		"drop wish": func(ctx context.Context) error { return f.DropWish(ctx, f.sh, f.item) },
+		"steer":     func(ctx context.Context) error { _, err := f.Steer(ctx, f.sh, 0, f.settings(9)); return err },
+		"check":     func(ctx context.Context) error { _, err := f.Check(ctx, f.sh, 0); return err },
+		"hold":      func(ctx context.Context) error { _, _, err := f.Hold(ctx, f.sh, a.UserID); return err },
+		"left":      func(ctx context.Context) error { _, err := f.Left(ctx, f.selling(5)); return err },
 	}
 }
 

@@ -88,6 +88,11 @@ func (f *fixture) load(t testing.TB, units int) {
 	}
 }
 
+// selling is the fixture's sale with units of its item.
+func (f *fixture) selling(units int) *sale.Sale {
+	return &sale.Sale{ID: f.sh.Sale, Shards: f.sh.N, Items: []sale.Item{{ID: f.item, Quantity: units}}}
+}
+
 func (f *fixture) settings(version int64) sale.Settings {
 	return sale.Settings{Version: version, OpensAt: time.Now().Add(-time.Hour), ClosesAt: time.Now().Add(time.Hour)}
 }

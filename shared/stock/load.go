@@ -18,6 +18,7 @@ const (
 	QuotaApplied   QuotaOutcome = iota + 1
 	QuotaStale                  // the shard has this version of the ledger or a newer one
 	QuotaNotLoaded              // no marker, and no permission to load
+	QuotaNotEnough              // [Store.Shrink] only: fewer units are in stock
 )
 
 // SetQuota tells a shard its quotas, units by item, if the ledger's version is
@@ -25,12 +26,27 @@ const (
 // that has no marker. Only the first load may say so: a shard that lost its
 // marker is rebuilt, never loaded. Nothing is on sale before [Store.Steer].
 func (s *Store) SetQuota(ctx context.Context, sh Shards, shard int, version int64, quota map[sale.ItemID]int, load bool) (QuotaOutcome, error) {
-	args := []any{version, flag(load)}
+	mode := "assert"
+	if load {
+		mode = "load"
+	}
+	return s.setQuota(ctx, sh, shard, version, quota, mode)
+}
+
+// Shrink is the first step of a move: it tells a shard lower quotas under a
+// version that the ledger does not have yet. Unlike by SetQuota, a quota falls
+// only by units that are in stock.
+func (s *Store) Shrink(ctx context.Context, sh Shards, shard int, version int64, quota map[sale.ItemID]int) (QuotaOutcome, error) {
+	return s.setQuota(ctx, sh, shard, version, quota, "shrink")
+}
+
+func (s *Store) setQuota(ctx context.Context, sh Shards, shard int, version int64, quota map[sale.ItemID]int, mode string) (QuotaOutcome, error) {
+	args := []any{version, mode}
 	for _, id := range slices.Sorted(maps.Keys(quota)) {
 		args = append(args, itemText(id), quota[id])
 	}
 	r, err := run(ctx, s.rdb, quotaScript, s.keyring.of(sh)[shard].quota, args...)
-	code, err := oneOf(r, err, int64(QuotaApplied), int64(QuotaNotLoaded))
+	code, err := oneOf(r, err, int64(QuotaApplied), int64(QuotaNotEnough))
 	if err != nil {
 		return 0, fmt.Errorf("stock: set quota: %w", err)
 	}

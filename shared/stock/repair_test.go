@@ -103,7 +103,7 @@ func TestHolds(t *testing.T) {
 		if err := f.Drop(t.Context(), f.sh); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Left(t.Context(), f.sh); !errors.Is(err, stock.ErrNotLoaded) {
+		if _, err := f.Left(t.Context(), f.selling(1)); !errors.Is(err, stock.ErrNotLoaded) {
 			t.Errorf("after the drop: got %v, want ErrNotLoaded", err)
 		}
 	})

@@ -19,7 +19,7 @@ type Outcome int
 const (
 	Reserved   Outcome = iota + 1
 	Already            // the shopper has a hold in this sale
-	SoldOut            // in the shopper's own shard
+	SoldOut            // in the shopper's own shard, which then wishes for the other shards' units
 	NotOpen            // too early, by Redis' clock
 	Closed             // too late, by Redis' clock
 	Paused             // the sale is paused or the item in doubt
@@ -73,7 +73,7 @@ type Answer struct {
 func (s *Store) Reserve(ctx context.Context, sh Shards, a Attempt) (Answer, error) {
 	keys := s.keyring.of(sh)[sh.Home(a.UserID)]
 	r, err := run(ctx, s.rdb, reserveScript, keys.all,
-		a.OrderID.String(), a.UserID, itemText(a.ItemID), keyHash(a.IdempotencyKey), flag(a.Barred), firstLook.Milliseconds())
+		a.OrderID.String(), a.UserID, itemText(a.ItemID), keyHash(a.IdempotencyKey), flag(a.Barred), firstLook.Milliseconds(), flag(sh.N > 1))
 	if err == nil {
 		var answer Answer
 		if answer, err = a.answer(r); err == nil {

@@ -17,6 +17,10 @@ func TestReserveOutcomes(t *testing.T) {
 	paused := func(s *sale.Settings) { s.Paused = []sale.PauseReason{sale.PausedByOperator, sale.PausedByRebuild} }
 	early := func(s *sale.Settings) { s.OpensAt = s.OpensAt.Add(90 * time.Minute) }
 	late := func(s *sale.Settings) { s.ClosesAt = s.ClosesAt.Add(-90 * time.Minute) }
+	never := func(s *sale.Settings) {
+		s.ClosesAt = s.OpensAt.Add(-time.Minute)
+		s.OpensAt = s.OpensAt.Add(2 * time.Hour)
+	}
 	cases := []struct {
 		name   string
 		units  int
@@ -37,6 +41,7 @@ func TestReserveOutcomes(t *testing.T) {
 		{"not open and sold out", 0, false, []func(*sale.Settings){early}, false, stock.NotOpen},
 		{"not open and barred", 1, true, []func(*sale.Settings){early}, false, stock.NotOpen},
 		{"closed", 1, false, []func(*sale.Settings){late}, false, stock.Closed},
+		{"closed before it opened", 1, false, []func(*sale.Settings){never}, false, stock.Closed},
 		{"closed and barred", 1, true, []func(*sale.Settings){late}, false, stock.Closed},
 		{"barred", 1, true, nil, false, stock.Barred},
 		{"barred and sold out", 0, true, nil, false, stock.Barred},
@@ -207,7 +212,7 @@ func TestReserveBelowZero(t *testing.T) {
 		f.claim(t, f.attempt("u2"), stock.Claimed)
 		f.wantItem(t, stock.ItemReport{Quota: 1, Stock: -1, Reserved: 1, Claimed: 1})
 		f.reserve(t, f.attempt("u3"), stock.SoldOut)
-		if left, err := f.Left(t.Context(), f.sh); err != nil || left[f.item] != 0 {
+		if left, err := f.Left(t.Context(), f.selling(1)); err != nil || left[f.item] != 0 {
 			t.Errorf("Left = %v, %v; want 0", left[f.item], err)
 		}
 	})

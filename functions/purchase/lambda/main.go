@@ -37,7 +37,7 @@ func run() error {
 	}
 	units := stock.New(rdb)
 	h := &purchase.Handler{
-		Catalog: stock.NewCatalog(units, time.Now), Stock: units,
+		Catalog: stock.NewCatalog(units, time.Now), Stock: units, Left: stock.NewRemainder(units, time.Now),
 		Log:      orderlog.NewProducer(kafka, cfg.OrdersTopic),
 		Shoppers: shoppers, Mint: mint,
 		Edge: apigw.Edge{Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level), Origins: cfg.AllowedOrigins},

@@ -134,7 +134,8 @@ func (s *Shop) wire(cfg Config) error {
 
 	s.functions = map[string]Invoke{
 		"purchase": (&purchase.Handler{
-			Catalog: catalog, Stock: s.Stock, Log: producer, Shoppers: shoppers, Mint: mint, Edge: edge,
+			Catalog: catalog, Stock: s.Stock, Left: stock.NewRemainder(s.Stock, time.Now), Log: producer,
+			Shoppers: shoppers, Mint: mint, Edge: edge,
 		}).Invoke,
 		"orderstatus": (&orderstatus.Handler{
 			Catalog: catalog, Stock: s.Stock, Orders: s.Orders, Shoppers: shoppers, Mint: mint, Edge: edge, Now: time.Now,

@@ -1,0 +1,42 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # its variables are shared with servers.sh
+# Sourced by servers.sh: three Kafka brokers, each a controller too. Every topic has three replicas, and
+# two of them must have a record before it is acknowledged. A node is 1, 2 or 3.
+
+kafka3_package=kafka
+kafka3_signal=TERM
+kafka3_port=29092 # of the first; the others follow ten by ten, the controllers one above
+kafka3_mark() { echo "$run/$1/server.properties"; }
+kafka3_nodes() { echo 1 2 3; }
+kafka3_address() {
+	local base
+	base=$(cat "$run/kafka3/base" 2>/dev/null) || die "kafka3 is not up"
+	echo "127.0.0.1:$base,127.0.0.1:$((base + 10)),127.0.0.1:$((base + 20))"
+}
+
+kafka3_make() {
+	local base node id voters=
+	kafka_fetch || return 1
+	base=$(free_port $kafka3_port) || return 1
+	echo "$base" >"$run/kafka3/base"
+	id=$(head -c 16 /dev/urandom | base64 | tr '+/' 'Az' | tr -d '=')
+	for node in 1 2 3; do voters+=${voters:+,}$node@127.0.0.1:$((base + node * 10 - 9)); done
+	for node in 1 2 3; do
+		mkdir -p "$run/kafka3/$node"
+		kafka_properties $((base + node * 10 - 10)) "$run/kafka3/$node" >"$run/kafka3/$node/server.properties"
+		# The last word on a property counts.
+		cat >>"$run/kafka3/$node/server.properties" <<-END
+			node.id=$node
+			controller.quorum.voters=$voters
+			default.replication.factor=3
+			min.insync.replicas=2
+			offsets.topic.num.partitions=3
+			offsets.topic.replication.factor=3
+			broker.session.timeout.ms=6000
+		END
+		kafka_java kafka.tools.StorageTool format -t "$id" -c "$run/kafka3/$node/server.properties" || return 1
+	done
+}
+
+kafka3_launch() { kafka_launch "kafka3/$1"; }
+kafka3_ready() { await_log "kafka3/$1" 'Kafka Server started'; }
+kafka3_join() { :; }

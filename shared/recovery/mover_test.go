@@ -1,0 +1,130 @@
+package recovery_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"flashsale/localstack/servers"
+	"flashsale/shared/recovery"
+	"flashsale/shared/shoptest"
+	"flashsale/shared/stock"
+)
+
+// A clumsy mover's call on Redis fails before or after it has had its effect.
+type clumsy struct {
+	step   string // the mode of quota.lua
+	before bool
+}
+
+var errDied = errors.New("the mover died")
+
+func (clumsy) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (clumsy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (c clumsy) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		args := cmd.Args()
+		if len(args) < 7 || args[6] != c.step {
+			return next(ctx, cmd)
+		}
+		if !c.before {
+			_ = next(ctx, cmd)
+		}
+		cmd.SetErr(errDied)
+		return errDied
+	}
+}
+
+// dying is a keeper whose moves stop at that step.
+func (b *bench) dying(t *testing.T, c clumsy) *recovery.Keeper {
+	t.Helper()
+	shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
+	shelf.Redis.AddHook(c)
+	return &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock}
+}
+
+// TestMoverDies has a mover that stops between any two steps: units are missing,
+// never too many, and the next pass finishes or takes back.
+func TestMoverDies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		at    clumsy
+		left  []int64 // by shard, before the pass
+		want  []int64 // after it
+		found int
+	}{
+		{"before it takes", clumsy{"shrink", true}, []int64{0, 4}, []int64{0, 4}, 0},
+		{"after it took", clumsy{"shrink", false}, []int64{0, 2}, []int64{0, 4}, 1},
+		{"before it gives", clumsy{"assert", true}, []int64{0, 2}, []int64{2, 2}, 1},
+		{"after it gave", clumsy{"assert", false}, []int64{2, 2}, []int64{2, 2}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			sl := b.openShards(t, 2, 8)
+			b.try(t, sl, 0, homed(sl, 0, 5)...)
+			if _, err := b.dying(t, c.at).Move(t.Context(), stock.Of(&sl)); !errors.Is(err, errDied) {
+				t.Fatalf("move: got %v, want it to die", err)
+			}
+			levels, err := b.Stock.Levels(t.Context(), stock.Of(&sl))
+			id := sl.Items[0].ID
+			if err != nil || levels[0].Items[id].Stock != c.left[0] || levels[1].Items[id].Stock != c.left[1] {
+				t.Errorf("left behind: %+v, %v, want stocks %v", levels, err, c.left)
+			}
+			// What no shard has is not sold out.
+			if left, err := b.Stock.Left(t.Context(), &sl); err != nil || left[id] != 4 {
+				t.Errorf("left: got %d, %v, want 4", left[id], err)
+			}
+			b.reconcile(t, sl, recovery.Reconciled{TransfersFinished: c.found})
+			b.wantStock(t, sl, 0, c.want...)
+		})
+	}
+	t.Run("a ledger that has changed takes the units back", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.openShards(t, 3, 12)
+		b.try(t, sl, 0, homed(sl, 0, 5)...)
+		shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
+		var once sync.Once
+		shelf.Redis.AddHook(overtaken{"shrink", func() {
+			once.Do(func() {
+				if moved, err := b.Orders.MoveQuota(t.Context(), sl.ID, sl.Items[0].ID, 1, 2, 1, 1); err != nil || !moved {
+					t.Errorf("the other mover: got %v, %v", moved, err)
+				}
+			})
+		}})
+		mover := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock}
+		if n, err := mover.Move(t.Context(), stock.Of(&sl)); n != 0 || err != nil {
+			t.Errorf("overtaken: got %d, %v, want nothing moved", n, err)
+		}
+		b.wantStock(t, sl, 0, 0, 3, 5)
+	})
+}
+
+// overtaken lets somebody in right after a step.
+type overtaken struct {
+	step  string
+	after func()
+}
+
+func (overtaken) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (overtaken) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (o overtaken) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if args := cmd.Args(); len(args) > 6 && args[6] == o.step {
+			o.after()
+		}
+		return err
+	}
+}
