@@ -1,0 +1,94 @@
+package drill
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// A neighbour is the shop's normal business on the same database server: a basket is filled, read
+// and changed, over and over.
+type neighbour struct {
+	pool *pgxpool.Pool
+
+	mu    sync.Mutex
+	times []time.Duration
+}
+
+func moveIn(ctx context.Context, url string) (*neighbour, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	cfg.MaxConns = 2
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := pool.Exec(ctx, `CREATE TABLE basket (id bigserial PRIMARY KEY, product int NOT NULL, amount int NOT NULL)`); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return &neighbour{pool: pool}, nil
+}
+
+func (n *neighbour) close() { n.pool.Close() }
+
+// watch starts the business; it ends with the context.
+func (n *neighbour) watch(ctx context.Context) *neighbour {
+	go func() {
+		for i := 0; sleep(ctx, 10*time.Millisecond) == nil; i++ {
+			began := time.Now()
+			if err := n.trade(ctx, i); err != nil {
+				continue // the server is away, which is a drill of its own
+			}
+			n.mu.Lock()
+			n.times = append(n.times, time.Since(began))
+			n.mu.Unlock()
+		}
+	}()
+	return n
+}
+
+func (n *neighbour) trade(ctx context.Context, i int) error {
+	var id, amount int64
+	if err := n.pool.QueryRow(ctx, `INSERT INTO basket (product, amount) VALUES ($1, 1) RETURNING id`, i%100).Scan(&id); err != nil {
+		return err
+	}
+	if err := n.pool.QueryRow(ctx, `SELECT sum(amount) FROM (SELECT amount FROM basket ORDER BY id DESC LIMIT 50) last`).Scan(&amount); err != nil {
+		return err
+	}
+	_, err := n.pool.Exec(ctx, `UPDATE basket SET amount = amount + 1 WHERE id = $1`, id)
+	return err
+}
+
+// during is the 95th percentile of a round while that time passes.
+func (n *neighbour) during(ctx context.Context, d time.Duration) time.Duration {
+	_ = sleep(ctx, d)
+	return n.take()
+}
+
+// since is the rounds' 95th percentile since the last look, as a multiple of quiet.
+func (n *neighbour) since(quiet time.Duration) string {
+	p95 := n.take()
+	if p95 == 0 || quiet == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", float64(p95)/float64(quiet))
+}
+
+func (n *neighbour) take() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	times := n.times
+	n.times = nil
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	return times[len(times)*95/100]
+}

@@ -1,0 +1,75 @@
+package drill
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+func postgresDrills() []Drill {
+	return []Drill{
+		{Name: "postgres-crash", Fault: "PostgreSQL crashed and restarted", strike: func(ctx context.Context, s *stage) error {
+			if err := s.park.kill("postgres", ""); err != nil {
+				return err
+			}
+			if err := sleep(ctx, time.Second); err != nil {
+				return err
+			}
+			return s.park.revive("postgres", "")
+		}},
+		{Name: "terminated", Fault: "PostgreSQL connections terminated, 20 times", strike: func(ctx context.Context, s *stage) error {
+			return s.asOperator(ctx, func(conn *pgx.Conn) error {
+				return during(ctx, 2*time.Second, 100*time.Millisecond, func() error {
+					_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+						WHERE datname = current_database() AND application_name = 'flash-sale'`)
+					return err
+				})
+			})
+		}},
+		{Name: "read-only", Fault: "PostgreSQL read-only, 4 s", Quick: true, strike: func(ctx context.Context, s *stage) error {
+			return s.asOperator(ctx, func(conn *pgx.Conn) error {
+				if err := s.readOnly(ctx, conn, "on"); err != nil {
+					return err
+				}
+				if err := sleep(ctx, 4*time.Second); err != nil {
+					return err
+				}
+				return s.readOnly(ctx, conn, "off")
+			})
+		}},
+		{Name: "postgres-hangs", Fault: "PostgreSQL swallows everything, 5 s", strike: func(ctx context.Context, s *stage) error {
+			s.database.set(swallowing)
+			defer s.database.set(passing)
+			return sleep(ctx, 5*time.Second)
+		}},
+	}
+}
+
+func (s *stage) asOperator(ctx context.Context, do func(*pgx.Conn) error) error {
+	cfg, err := pgx.ParseConfig(s.databaseURL)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return do(conn)
+}
+
+// readOnly is a failover to a standby, seen by the functions: new sessions cannot write, and the
+// old ones are gone.
+func (s *stage) readOnly(ctx context.Context, conn *pgx.Conn, on string) error {
+	name := pgx.Identifier{conn.Config().Database}.Sanitize()
+	if _, err := conn.Exec(ctx, "SET default_transaction_read_only = off"); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "ALTER DATABASE "+name+" SET default_transaction_read_only = "+on); err != nil {
+		return err
+	}
+	_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND application_name = 'flash-sale'`)
+	return err
+}

@@ -1,0 +1,160 @@
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A ledger is what the shoppers were told.
+type ledger struct {
+	mu         sync.Mutex
+	accepted   map[string]receipt // by order id
+	unexpected map[string]int     // answers that a shopper should never get
+	gaveUp     int                // shoppers without a final answer
+	slowest    time.Duration
+	crowds     int
+}
+
+// A receipt is a 202.
+type receipt struct {
+	token string
+	at    time.Time
+}
+
+// patience is how long a shopper presses again while the answer is 503.
+const patience = 60 * time.Second
+
+// rush lets n fresh shoppers arrive within that time and waits until each has an answer.
+func (s *stage) rush(ctx context.Context, n int, within time.Duration) {
+	names := make([]string, n)
+	tokens := s.login(n, names)
+	var pressing sync.WaitGroup
+	for i := range n {
+		pressing.Go(func() { s.buy(ctx, names[i], tokens[i]) })
+		if sleep(ctx, within/time.Duration(n)) != nil {
+			break
+		}
+	}
+	pressing.Wait()
+}
+
+func (s *stage) login(n int, names []string) []string {
+	var name string
+	s.sales.note(func(l *ledger) { l.crowds++; name = fmt.Sprintf("crowd%d", l.crowds) })
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%d", name, i)
+	}
+	w := httptest.NewRecorder()
+	body := fmt.Sprintf(`{"user":%q,"count":%d}`, name, n)
+	s.provider.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/dev/login", strings.NewReader(body)))
+	var signed struct{ Tokens []string }
+	if err := json.Unmarshal(w.Body.Bytes(), &signed); err != nil || len(signed.Tokens) != n {
+		panic("the identity provider of the drill is broken: " + w.Body.String())
+	}
+	return signed.Tokens
+}
+
+// buy presses until the answer is final, as the page does.
+func (s *stage) buy(ctx context.Context, name, token string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		code, orderID, refusal := s.press(ctx, token)
+		switch {
+		case code == http.StatusAccepted:
+			s.sales.accept(orderID, token)
+			s.pressAgain(ctx, name, token)
+			return
+		case code == http.StatusGone, code == http.StatusConflict:
+			return
+		case code == 0, code == http.StatusServiceUnavailable: // no answer, or try again
+		default:
+			s.sales.surprise(fmt.Sprintf("%d %s", code, refusal))
+		}
+		if sleep(ctx, 200*time.Millisecond) != nil {
+			s.sales.note(func(l *ledger) { l.gaveUp++ })
+			return
+		}
+	}
+}
+
+// pressAgain is what every fifth winner does a second later: a second unit must not come of it.
+func (s *stage) pressAgain(ctx context.Context, name, token string) {
+	if !strings.HasSuffix(name, "4") && !strings.HasSuffix(name, "8") || sleep(ctx, time.Second) != nil {
+		return
+	}
+	if code, orderID, _ := s.press(ctx, token); code == http.StatusAccepted {
+		s.sales.accept(orderID, token)
+	}
+}
+
+func (l *ledger) accept(orderID, token string) {
+	l.note(func(l *ledger) {
+		if l.accepted == nil {
+			l.accepted = map[string]receipt{}
+		}
+		l.accepted[orderID] = receipt{token, time.Now()}
+	})
+}
+
+func (l *ledger) surprise(answer string) {
+	l.note(func(l *ledger) {
+		if l.unexpected == nil {
+			l.unexpected = map[string]int{}
+		}
+		l.unexpected[answer]++
+	})
+}
+
+func (l *ledger) note(do func(*ledger)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	do(l)
+}
+
+// press is one purchase; 0 is no answer.
+func (s *stage) press(ctx context.Context, token string) (code int, orderID, refusal string) {
+	began := time.Now()
+	item := fmt.Sprint(s.sale.Items[0].ID)
+	code, body := s.call(ctx, "purchase", http.MethodPost, "/api/flash-sales/items/"+item+"/purchase", map[string]string{"itemId": item}, token)
+	took := time.Since(began)
+	if code != 0 {
+		s.sales.note(func(l *ledger) { l.slowest = max(l.slowest, took) })
+	}
+	var answer struct{ OrderID, Error string }
+	_ = json.Unmarshal([]byte(body), &answer)
+	return code, answer.OrderID, answer.Error
+}
+
+// call invokes a function with an event of API Gateway.
+func (s *stage) call(ctx context.Context, function, method, path string, params map[string]string, token string) (int, string) {
+	event, err := json.Marshal(map[string]any{
+		"httpMethod": method, "path": path, "pathParameters": params,
+		"multiValueHeaders": map[string][]string{"Authorization": {"Bearer " + token}},
+		"requestContext":    map[string]any{"requestId": "drill", "identity": map[string]any{"sourceIp": "127.0.0.1"}},
+	})
+	if err != nil {
+		panic(err) // maps of strings
+	}
+	// Longer than any function may take, so that an overrun shows.
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	text, err := s.invoke(ctx, function, event)
+	if err != nil {
+		return 0, err.Error()
+	}
+	var answer struct {
+		StatusCode int
+		Body       string
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return 0, err.Error()
+	}
+	return answer.StatusCode, answer.Body
+}

@@ -1,0 +1,214 @@
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flashsale/shared/sale"
+	"flashsale/shared/stock"
+)
+
+// comeback is promise 2: within it, whatever is unsold can be bought again.
+const comeback = 60 * time.Second
+
+// Budget is how long a purchase may take, with what a busy machine may add.
+const Budget = 2*time.Second + time.Second
+
+// A Row is what a drill found.
+type Row struct {
+	Name, Fault     string
+	Shoppers, Units int
+
+	Acknowledged int            // orders answered with 202
+	Active       int            // rows that are PENDING or PAID
+	Ended        int            // rows that are EXPIRED or CANCELLED
+	Lost         int            // acknowledged, and no row
+	Rejected     int            // rows that are REJECTED
+	False        int            // acknowledged, and the row is REJECTED
+	Why          map[string]int // reasons of the REJECTED rows
+	Explained    int            // false 202s that the fault explains, at the most
+	Oversold     int            // active rows above the quantity, or above one for a shopper
+	Stranded     int            // units that nobody can buy
+	Recovery     time.Duration
+	Slowest      time.Duration // purchase
+	Busy         string        // the shop's normal business: 95th percentile, as a multiple of quiet
+
+	Broken []string // promises
+}
+
+// report is what saleadmin tells of the drill's one item.
+type report struct {
+	Items []struct {
+		Quantity  int
+		Stock     int
+		Conserved bool
+		Drift     int
+		Orders    map[string]int
+	}
+	Unconfirmed, ReleasesWaiting, DeadLetters, WriterLag int
+}
+
+func (r report) active() int { return r.Items[0].Orders["PENDING"] + r.Items[0].Orders["PAID"] }
+
+// quiet tells that nothing is on its way any more.
+func (r report) quiet() bool {
+	return r.Items[0].Conserved && r.Items[0].Drift == 0 && r.Unconfirmed == 0 && r.ReleasesWaiting == 0 && r.WriterLag == 0
+}
+
+// settle lets fresh shoppers buy what is left, until all is sold and quiet, or the time is over.
+// Where orders expire quickly, all units must be back in stock instead.
+func (r *Row) settle(ctx context.Context, s *stage, over time.Time) {
+	var last report
+	var lastErr error
+	done := false
+	for !done && time.Since(over) < comeback+patience && ctx.Err() == nil {
+		last = report{}
+		lastErr = administer(ctx, s.shop, map[string]any{"action": "report", "saleId": s.sale.ID}, &last)
+		if lastErr == nil && len(last.Items) == 1 {
+			left := last.Items[0].Stock
+			switch {
+			case s.window != 0:
+				done = last.quiet() && left == units
+			case left > 0:
+				s.rush(ctx, left, 0)
+				continue
+			default:
+				done = last.quiet() && last.active() == units
+			}
+		}
+		if !done {
+			_ = sleep(ctx, 100*time.Millisecond)
+		}
+	}
+	r.Recovery = time.Since(over)
+	if !done {
+		r.broken("not whole again after %s: %+v (%v)", r.Recovery.Round(time.Second), last, lastErr)
+	} else if r.Recovery > comeback {
+		r.broken("whole again only after %s", r.Recovery.Round(time.Second))
+	}
+	if len(last.Items) == 1 {
+		r.Stranded = units - last.active() - max(0, last.Items[0].Stock)
+	}
+	if err := r.judge(ctx, s, over); err != nil {
+		r.broken("no verdict: %v", err)
+	}
+}
+
+func (r *Row) broken(format string, args ...any) {
+	r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
+}
+
+// judge compares what the shoppers were told with the rows.
+func (r *Row) judge(ctx context.Context, s *stage, over time.Time) error {
+	rows, err := s.rows(ctx)
+	if err != nil {
+		return err
+	}
+	ofUser := map[string]int{}
+	r.Why = map[string]int{}
+	for _, o := range rows {
+		switch o.Status {
+		case "PENDING", "PAID":
+			r.Active++
+			ofUser[o.User]++
+		case "EXPIRED", "CANCELLED":
+			r.Ended++
+		case "REJECTED":
+			r.Rejected++
+			r.Why[o.Reason]++
+		}
+	}
+	r.Oversold = max(0, r.Active-units)
+	for _, n := range ofUser {
+		r.Oversold += n - 1
+	}
+	unseen := 0
+	l := &s.sales
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.Acknowledged, r.Slowest = len(l.accepted), l.slowest
+	for id, told := range l.accepted {
+		o, ok := rows[id]
+		if s.explained(told.at, over) {
+			r.Explained++
+		}
+		switch {
+		case !ok:
+			r.Lost++
+		case o.Status == "REJECTED":
+			r.False++
+		case !s.shows(ctx, id, told.token, o.Status):
+			unseen++
+		}
+	}
+	for answer, n := range l.unexpected {
+		r.broken("answers of %s: %d", answer, n)
+	}
+	for what, n := range map[string]int{
+		"lost": r.Lost, "oversold": r.Oversold, "stranded": r.Stranded, "shoppers without an answer": l.gaveUp,
+		"orders whose shopper is not shown how they stand": unseen,
+	} {
+		if n != 0 {
+			r.broken("%s: %d", what, n)
+		}
+	}
+	if r.False > r.Explained {
+		r.broken("false 202s: %d, of which the fault explains %d", r.False, r.Explained)
+	}
+	if s.late && r.Why[stock.Dropped.String()] == 0 {
+		r.broken("no record landed after its release: the drill proves nothing")
+	}
+	if r.Slowest > Budget && !s.asleep {
+		r.broken("a purchase took %s", r.Slowest.Round(10*time.Millisecond))
+	}
+	slices.Sort(r.Broken)
+	return nil
+}
+
+// explained tells whether a 202 of that moment may be false.
+func (s *stage) explained(at, over time.Time) bool {
+	switch s.explains {
+	case forgotten: // whoever had the unit first, or who got it again
+		return at.After(s.struck.Add(-time.Second)) && at.Before(over)
+	case damaged:
+		return at.After(s.struck.Add(-time.Second)) && at.Before(over.Add(2*s.setup.Tick))
+	default:
+		return false
+	}
+}
+
+// orderRow is an order as PostgreSQL has it.
+type orderRow struct {
+	ID, User, Status, Reason string
+}
+
+func (s *stage) rows(ctx context.Context) (map[string]orderRow, error) {
+	rows, err := s.shop.Pool.Query(ctx, `SELECT id::text, user_id, status, COALESCE(reason, '') FROM flash_sale_order WHERE sale_id = $1`, int64(s.sale.ID))
+	if err != nil {
+		return nil, err
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[orderRow])
+	byID := make(map[string]orderRow, len(all))
+	for _, o := range all {
+		byID[o.ID] = o
+	}
+	return byID, err
+}
+
+// shows asks for an order's status as its shopper does.
+func (s *stage) shows(ctx context.Context, id, token, status string) bool {
+	code, body := s.call(ctx, "orderstatus", http.MethodGet, "/api/flash-sales/orders/"+id, map[string]string{"orderId": id}, token)
+	var answer struct {
+		OrderID sale.OrderID
+		Status  string
+		Payable bool
+	}
+	return code == http.StatusOK && json.Unmarshal([]byte(body), &answer) == nil && answer.OrderID.String() == id &&
+		answer.Status == status && (answer.Payable == (status == "PENDING") || s.clockOff != 0)
+}
