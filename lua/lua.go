@@ -1,7 +1,7 @@
 // Package lua holds the scripts that Redis runs, one file and one verb each.
 //
 // It promises that each script is one atomic step, touches only the keys it is
-// given, all of one shard, and writes nothing where the shard's load marker is
+// given, all of one shard, and makes nothing where the shard's load marker is
 // missing. The header of a file is its contract; package stock is its only caller.
 package lua
 
@@ -19,6 +19,8 @@ var (
 	Release string
 	//go:embed due.lua
 	Due string
+	//go:embed unconfirm.lua
+	Unconfirm string
 	//go:embed quota.lua
 	Quota string
 	//go:embed steer.lua

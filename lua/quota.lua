@@ -10,9 +10,11 @@
 --
 -- outcome
 --  1 applied
---  2 stale        the shard has this version or a newer one
+--  2 stale        the shard has this version or a newer one; one that is FAR above it is damage, and replaced
 --  3 not loaded   no marker and no permission to load, nothing written
 --  4 not enough   shrink only: fewer units are in stock, nothing written
+--
+-- A quota in meta that no script wrote is an error: by it nobody can tell a difference. Repair drops it.
 --
 -- clock: Redis TIME dates the marker.
 
@@ -21,6 +23,7 @@ local APPLIED, STALE, NOT_LOADED, NOT_ENOUGH = 1, 2, 3, 4
 local meta, stock = KEYS[1], KEYS[2]
 local version, mode = ARGV[1], ARGV[2]
 local FIRST, STEP = 3, 2
+local FAR = 1000000 -- as in shared/recovery
 
 if mode ~= 'load' and mode ~= 'assert' and mode ~= 'shrink' then
   return redis.error_reply('ERR unknown quota mode')
@@ -31,10 +34,13 @@ local loaded, current = m[1], m[2]
 redis.call('HLEN', stock)
 
 if not loaded and mode ~= 'load' then return {NOT_LOADED} end
-if loaded and tonumber(version) <= (tonumber(current) or 0) then return {STALE} end
+local ahead = (tonumber(current) or 0) - tonumber(version)
+if loaded and ahead >= 0 and ahead <= FAR then return {STALE} end
 
 local function change(i)
-  return tonumber(ARGV[i + 1]) - (tonumber(redis.call('HGET', meta, 'quota:' .. ARGV[i])) or 0)
+  local quota = redis.call('HGET', meta, 'quota:' .. ARGV[i]) or '0'
+  if not string.match(quota, '^%-?%d+$') then error('damaged quota of item ' .. ARGV[i]) end
+  return tonumber(ARGV[i + 1]) - tonumber(quota)
 end
 if mode == 'shrink' then
   for i = FIRST, #ARGV, STEP do

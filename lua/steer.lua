@@ -6,7 +6,7 @@
 --
 -- outcome
 --  1 applied      also if the shard has this very version: repeating repairs
---  2 stale        the shard has a newer set
+--  2 stale        the shard has a newer set; a version that is FAR above or no number is damage, and replaced
 --  3 not loaded   no marker, nothing written
 --
 -- clock: none.
@@ -16,11 +16,13 @@ local APPLIED, STALE, NOT_LOADED = 1, 2, 3
 local meta = KEYS[1]
 local version, opensAt, closesAt, paused = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local FIRST = 5
+local FAR = 1000000 -- as in shared/recovery
 
 local m = redis.call('HMGET', meta, 'loaded', 'settings')
 local loaded, current = m[1], m[2]
 if not loaded then return {NOT_LOADED} end
-if current and tonumber(version) < tonumber(current) then return {STALE} end
+local ahead = (tonumber(current) or 0) - tonumber(version)
+if ahead > 0 and ahead <= FAR then return {STALE} end
 
 for _, field in ipairs(redis.call('HKEYS', meta)) do
   if string.sub(field, 1, 6) == 'doubt:' then redis.call('HDEL', meta, field) end

@@ -221,7 +221,8 @@ func (b *batch) claim(ctx context.Context, entries []entry) (claimed, refused []
 }
 
 // reject leaves final rows for records whose hold is gone. Their units are
-// back already: the release that left the tombstone returned them.
+// back already: the release that left the tombstone returned them. A record that
+// finds another's row gets none of its own, so it becomes a dead letter.
 func (b *batch) reject(ctx context.Context, refused []entry) {
 	byReason := map[string][]entry{}
 	for _, e := range refused {
@@ -232,6 +233,18 @@ func (b *batch) reject(ctx context.Context, refused []entry) {
 			b.fail(ctx, "reject", err, group...)
 			continue
 		}
-		b.rejected += len(group)
+		rows, err := b.Orders.Orders(ctx, idsOf(group))
+		if err != nil {
+			b.fail(ctx, "reject", err, group...)
+			continue
+		}
+		for _, e := range group {
+			if row, ok := rows[e.placed.OrderID]; ok && !row.Is(e.placed) {
+				e.reason = reasonForeign
+				b.deadLetter(ctx, e)
+				continue
+			}
+			b.rejected++
+		}
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"flashsale/shared/stock"
 )
 
+// reasonForeign is in the letter of a record whose order id has another's row.
+const reasonForeign = "the order id is another order's"
+
 // write makes the rows of all claimed records in one transaction and then tells
 // Redis how each ended. If Redis does not hear it, the records come again: the
 // rows are known by then, and only the telling is repeated.
@@ -34,6 +37,10 @@ func (b *batch) write(ctx context.Context, entries []entry) {
 	for sh, end := range ends {
 		if err := b.tell(ctx, sh, end); err != nil {
 			b.fail(ctx, "confirm", err, end.entries...)
+			continue
+		}
+		for _, e := range end.foreign {
+			b.deadLetter(ctx, e)
 		}
 	}
 	b.move(ctx, ends)
@@ -59,6 +66,7 @@ func (b *batch) count(w order.Written) {
 		b.written++
 	case order.ResultKnown:
 		b.known++
+	case order.ResultForeign: // counts as a dead letter
 	default:
 		b.rejected++
 	}
@@ -67,8 +75,9 @@ func (b *batch) count(w order.Written) {
 // An ending is what Redis must hear of one sale's rows.
 type ending struct {
 	entries  []entry
+	foreign  []entry // with the id of an order that is not theirs
 	confirm  []stock.Confirmation
-	settled  []stock.Held // expired or cancelled before the record came again
+	settled  []stock.Held // expired or cancelled before the record came again, or foreign
 	rejected []stock.Held
 	doubtful bool // the guard refused an order that Redis had a unit for
 }
@@ -76,6 +85,16 @@ type ending struct {
 func (d *ending) add(e entry, w order.Written) {
 	d.entries = append(d.entries, e)
 	held := stock.Held{OrderID: e.placed.OrderID, UserID: e.placed.UserID}
+	if w.Result == order.ResultForeign {
+		e.reason = reasonForeign
+		d.foreign = append(d.foreign, e)
+		// What the claim gave this shopper under the id of another's order goes back.
+		// No tombstone: it would be one for the other's record too. A shopper's own
+		// order that the record gives another item has its hold, and that stays.
+		if w.State == "" {
+			d.settled = append(d.settled, held)
+		}
+	}
 	switch w.State {
 	case order.Pending, order.Paid:
 		d.confirm = append(d.confirm, stock.Confirmation{OrderID: held.OrderID, UserID: held.UserID, PayBy: w.PayBy})
@@ -139,4 +158,12 @@ func placedOf(entries []entry) []sale.Placed {
 		placed[i] = e.placed
 	}
 	return placed
+}
+
+func idsOf(entries []entry) []sale.OrderID {
+	ids := make([]sale.OrderID, len(entries))
+	for i, e := range entries {
+		ids[i] = e.placed.OrderID
+	}
+	return ids
 }

@@ -3,7 +3,6 @@ package saleadmin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ type saleView struct {
 	ClosesAt time.Time             `json:"closesAt"`
 	Paused   []sale.PauseReason    `json:"paused"`
 	Doubts   []sale.ItemID         `json:"doubts"`
-	Left     map[sale.ItemID]int64 `json:"left"` // units that can be bought; null if none are loaded
+	Left     map[sale.ItemID]int64 `json:"left"` // units that can be bought; null if that is not known
 }
 
 type holdView struct {
@@ -131,10 +130,10 @@ func (h *Handler) stands(ctx context.Context, l *sale.Listing) (saleView, error)
 		Paused: settings.Paused, Doubts: settings.Doubts,
 	}
 	if l.Loaded && !l.Archived {
-		v.Left, err = h.Stock.Left(ctx, &l.Sale)
-		if errors.Is(err, stock.ErrNotLoaded) { // lost: it is being rebuilt
-			err = nil
+		// A shard that is lost or damaged is being mended; the rest still explains.
+		if v.Left, err = h.Stock.Left(ctx, &l.Sale); err != nil {
+			h.Log.WarnContext(ctx, "units left are not known", "sale_id", l.ID, "error", err)
 		}
 	}
-	return v, err
+	return v, nil
 }

@@ -30,7 +30,7 @@ type itemReport struct {
 	Orders     map[order.State]int `json:"orders"`
 	RefundsDue int                 `json:"refundsDue"`
 	Shards     []shardReport       `json:"shards"`
-	Conserved  bool                `json:"conserved"` // stock + holds = quota in every shard
+	Conserved  bool                `json:"conserved"` // stock + holds = quota in every shard, and no shard is damaged
 	Drift      int64               `json:"drift"`     // units in Redis above the item's quantity
 }
 
@@ -96,7 +96,8 @@ func (h *Handler) count(ctx context.Context, s *sale.Sale, answer *report) error
 			it.Holds.Claimed += units.Claimed
 			it.Holds.Confirmed += units.Confirmed
 			it.Shards = append(it.Shards, shardReport{Shard: shard, Stock: units.Stock, Holds: units.Holds(), Quota: units.Quota})
-			it.Conserved = it.Conserved && seen.Loaded && units.Drift() == 0
+			sound := seen.Loaded && seen.Damaged == 0 && seen.Unreadable == 0
+			it.Conserved = it.Conserved && sound && units.Drift() == 0
 			it.Drift += units.Stock + units.Holds()
 		}
 	}

@@ -73,6 +73,20 @@ func TestReport(t *testing.T) {
 			t.Errorf("report: got %+v, want three units too many", it)
 		}
 	})
+	t.Run("damaged", func(t *testing.T) {
+		o.Redis.HIncrBy(t.Context(), shoptest.Key(sl, "stock"), itemText(sl), -3)
+		for _, c := range []struct {
+			value string
+			want  bool
+		}{{"abc", false}, {"1", true}} {
+			o.Redis.HSet(t.Context(), shoptest.Key(sl, "meta"), "version", c.value)
+			var got struct{ Items []struct{ Conserved bool } }
+			o.report(t, sl, &got)
+			if got.Items[0].Conserved != c.want {
+				t.Errorf("version %s: conserved is %v, want %v", c.value, got.Items[0].Conserved, c.want)
+			}
+		}
+	})
 }
 
 func TestExplain(t *testing.T) {

@@ -21,9 +21,11 @@ const (
 	ResultKnown                         // the order had a row before; State says how it stands
 	ResultRejected                      // a REJECTED row was written; Reason says why
 	ResultUnknownItem                   // no such item in that sale: nothing was written
+	ResultForeign                       // the order id is another order's, which stays as it is
 )
 
-// Written is the outcome of one record. State, PayBy and Reason are the row's.
+// Written is the outcome of one record. State, PayBy and Reason are the row's;
+// they are zero if there is none or it is another shopper's.
 type Written struct {
 	Result Result
 	State  State
@@ -59,13 +61,15 @@ func (s *Store) WriteBatch(ctx context.Context, placed []sale.Placed) ([]Written
 type batch struct {
 	placed  []sale.Placed
 	written map[sale.OrderID]Written
+	rows    map[sale.OrderID]Order // whose each row is; the states are in written
 }
 
 func newBatch(placed []sale.Placed) *batch {
-	b := &batch{written: make(map[sale.OrderID]Written, len(placed))}
+	b := &batch{written: make(map[sale.OrderID]Written, len(placed)), rows: make(map[sale.OrderID]Order, len(placed))}
 	for _, p := range placed {
 		if _, again := b.written[p.OrderID]; !again {
 			b.written[p.OrderID] = Written{}
+			b.rows[p.OrderID] = Order{ID: p.OrderID, SaleID: p.SaleID, ItemID: p.ItemID, UserID: p.UserID}
 			b.placed = append(b.placed, p)
 		}
 	}
@@ -121,6 +125,7 @@ func (b *batch) resolve(ctx context.Context, tx pgx.Tx, now *time.Time) error {
 		for _, o := range known {
 			if b.written[o.ID].Result == 0 {
 				b.written[o.ID] = Written{ResultKnown, o.State, o.PayBy, o.Reason}
+				b.rows[o.ID] = o
 			}
 		}
 		return err
@@ -187,18 +192,31 @@ func (b *batch) with(result Result) []sale.Placed {
 }
 
 // answer repeats each order's outcome for each of its records: where the first
-// wrote the row, the others find it there.
+// wrote the row, the others find it there, be it theirs or not.
 func (b *batch) answer(placed []sale.Placed) []Written {
 	out := make([]Written, len(placed))
 	for i, p := range placed {
-		w := b.written[p.OrderID]
-		out[i] = w
+		w, row := b.written[p.OrderID], b.rows[p.OrderID]
+		switch {
+		case row.Is(p) || w.Result == ResultUnknownItem:
+			out[i] = w
+		case row.SaleID == p.SaleID && row.UserID == p.UserID:
+			out[i] = Written{ResultForeign, w.State, w.PayBy, w.Reason}
+		default:
+			out[i] = Written{Result: ResultForeign}
+		}
 		if w.Result == ResultNew || w.Result == ResultRejected {
 			w.Result = ResultKnown
 			b.written[p.OrderID] = w
 		}
 	}
 	return out
+}
+
+// Is tells whether the row is the one that such a record makes. The order id
+// alone does not say so: a record that somebody made by hand may have any.
+func (o Order) Is(p sale.Placed) bool {
+	return o.ID == p.OrderID && o.SaleID == p.SaleID && o.ItemID == p.ItemID && o.UserID == p.UserID
 }
 
 func rejectedNow(reason string) Written {

@@ -71,6 +71,30 @@ func TestWriteBatch(t *testing.T) {
 				t.Errorf("results: got %v, want 2 unknown items and 1 new", got)
 			}
 		})
+		t.Run("an order id that has another's row", func(t *testing.T) {
+			p := s.place(sl, 0, "gus")
+			thief, switched := p, p
+			thief.UserID, switched.ItemID = "hal", sl.Items[1].ID
+			strange := order.Written{Result: order.ResultForeign}
+			own := order.Written{Result: order.ResultForeign, State: order.Pending, PayBy: start.Add(10 * time.Minute)}
+			later := p
+			later.ReservedAt = start.Add(time.Second)
+			for round, first := range []order.Result{order.ResultNew, order.ResultKnown} {
+				got := s.write(t, p, thief, switched, later)
+				if got[0].Result != first || got[3].Result != order.ResultKnown {
+					t.Errorf("round %d: its own record: got %+v and %+v, want %v and known", round, got[0], got[3], first)
+				}
+				if got[1] != strange || got[2] != own {
+					t.Errorf("round %d: another shopper: got %+v, want %+v; another item: got %+v, want %+v", round, got[1], strange, got[2], own)
+				}
+			}
+			if got := s.write(t, thief, switched); got[0] != strange || got[1] != own {
+				t.Errorf("alone: got %+v, want %+v and %+v", got, strange, own)
+			}
+			if row, err := s.Order(t.Context(), p.OrderID, "gus"); err != nil || !row.Is(p) || !row.Is(later) || row.Is(thief) || row.Is(switched) {
+				t.Errorf("row: got %+v, %v, want it to be its own record's alone", row, err)
+			}
+		})
 		t.Run("nothing", func(t *testing.T) {
 			if got := s.write(t); len(got) != 0 {
 				t.Errorf("answers: got %v, want none", got)

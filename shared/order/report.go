@@ -11,7 +11,7 @@ import (
 // A Report is what the rows say of a sale at one moment.
 type Report struct {
 	Items             []ItemReport // by id
-	RefundsDueUnknown int          // money for orders that have no row
+	RefundsDueUnknown int          // money for orders that have no row, of this sale or of none
 	ReleasesWaiting   int
 }
 
@@ -38,7 +38,10 @@ func (s *Store) Report(ctx context.Context, id sale.ID) (Report, error) {
 		), refunds AS (
 			SELECT o.item_id, count(*) AS due
 			FROM payment p LEFT JOIN flash_sale_order o ON o.id = p.order_id
-			WHERE p.sale_id = $1::bigint AND p.refund_due GROUP BY o.item_id
+			WHERE p.refund_due AND (p.sale_id = $1::bigint
+			      -- Money for a sale that does not exist belongs to no report, so it stands in every one.
+			      OR (o.id IS NULL AND NOT EXISTS (SELECT FROM flash_sale s WHERE s.id = p.sale_id)))
+			GROUP BY o.item_id
 		)
 		SELECT i.id, i.quantity, i.sold,
 		       COALESCE(pending, 0), COALESCE(paid, 0), COALESCE(expired, 0), COALESCE(cancelled, 0), COALESCE(rejected, 0),

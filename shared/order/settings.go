@@ -91,6 +91,17 @@ func (s *Store) LiftDoubts(ctx context.Context, id sale.ID, seen int64, by strin
 		WHERE sale_id = $1::bigint AND reason = 'doubt' AND settings_version <= $2::bigint`, seen))
 }
 
+// RaiseSettings gives the settings a version above seen, which a shard has, if
+// they have none yet: a restored database is behind Redis, and would be ignored.
+func (s *Store) RaiseSettings(ctx context.Context, id sale.ID, seen int64) error {
+	return wrap("raise settings", s.change(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			UPDATE flash_sale SET settings_version = $2::bigint + 1
+			WHERE id = $1::bigint AND settings_version < $2::bigint`, int64(id), seen)
+		return err
+	}))
+}
+
 // steer runs a statement that changes a sale's settings; $1 is the sale. Only if
 // it touched a row is the version raised and the action noted. Nothing governs an
 // archived sale.

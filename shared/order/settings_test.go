@@ -45,6 +45,8 @@ func TestSettings(t *testing.T) {
 			{"doubt it anew", func() error { return s.Doubt(ctx, 7, 701) }, doubts(701)},
 			{"lift what a pass before that saw", func() error { return s.LiftDoubts(ctx, 7, want.Version-1, "op") }, nil},
 			{"lift what a pass after that saw", func() error { return s.LiftDoubts(ctx, 7, want.Version, "op") }, doubts()},
+			{"raise above what they have passed", func() error { return s.RaiseSettings(ctx, 7, want.Version) }, nil},
+			{"raise above what a shard has", func() error { return s.RaiseSettings(ctx, 7, want.Version+1) }, func() { want.Version++ }},
 			{"close", func() error { return s.Close(ctx, 7, "op") }, func() { want.ClosesAt = start }},
 			{"close again", func() error { return s.Close(ctx, 7, "op") }, nil},
 		}

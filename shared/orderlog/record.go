@@ -47,7 +47,7 @@ func Encode(p sale.Placed) []byte {
 // that a final row can tell the shopper; without a readable reservedAt it has
 // the order id's own time.
 type Poison struct {
-	Reason string
+	Reason string // at most 500 bytes
 	Placed *sale.Placed
 }
 
@@ -62,7 +62,7 @@ func Decode(text []byte) (sale.Placed, error) {
 	}
 	fields, err := split(text)
 	if err != nil {
-		return sale.Placed{}, &Poison{Reason: err.Error()}
+		return sale.Placed{}, &Poison{Reason: clip(err.Error())}
 	}
 	var faults []string
 	read := func(name string, into any, valid func() bool) bool {
@@ -103,7 +103,7 @@ func Decode(text []byte) (sale.Placed, error) {
 		return p, nil
 	}
 	poison := &Poison{Reason: strings.Join(faults, ", ")}
-	if whole {
+	if whole && plausible(p.ReservedAt) {
 		poison.Placed = &p
 	}
 	return sale.Placed{}, poison
@@ -138,13 +138,15 @@ func decodeOwn(text string) (p sale.Placed, ok bool) {
 	return p, err == nil && okSale && okItem && okTime && p.OrderID.SaleID() == p.SaleID
 }
 
-// parseMoment refuses a year of five digits, which a zone can lead to: it could
-// not be written again.
 func parseMoment(text string) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, text)
 	at = at.UTC().Truncate(time.Millisecond)
-	return at, err == nil && at.Year() >= 1970 && at.Year() <= 9999
+	return at, err == nil && plausible(at)
 }
+
+// plausible refuses a year of five digits, which a zone or an order id can lead
+// to: it could not be written again, neither here nor by who reads the row.
+func plausible(at time.Time) bool { return at.Year() >= 1970 && at.Year() <= 9999 }
 
 // split takes a JSON object apart. Unlike json.Unmarshal it refuses a field
 // that appears twice and tells upper from lower case in names.

@@ -122,7 +122,7 @@ func TestDecode(t *testing.T) {
 		"time without zone":  {edit(`.123Z`, `.123`), "reservedAt is invalid", true},
 		"time of old":        {edit(`2026-01`, `1026-01`), "reservedAt is invalid", true},
 		"time after 9999":    {edit(`2026-01-01T12:00:00.123Z`, `9999-12-31T23:00:00-02:00`), "reservedAt is invalid", true},
-		"id after 9999":      {edit(placed(t).OrderID.String(), lateID, `.123Z`, `,123Z`), "reservedAt is invalid", false},
+		"id after 9999":      {edit(placed(t).OrderID.String(), lateID, `.123Z`, `.123`), "is invalid", false},
 		"several faults":     {edit(`"v":1`, `"v":9`, `.123Z`, ``), "v is invalid, reservedAt is invalid", true},
 		"an unreadable part": {edit(`"v":1`, `"v":1,"x":`), "not JSON", false},
 	} {

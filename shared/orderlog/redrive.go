@@ -21,7 +21,7 @@ const republishers = 64
 // Redriven counts what became of dead letters.
 type Redriven struct {
 	Published  int // readable ones of the sale; the same record twice counts once
-	Unreadable int // those that nobody can read, unless they name another sale
+	Unreadable int // those that nobody can read, unless they name another sale, or whose value was cut
 }
 
 // Redrive publishes a sale's dead letters to the topic orders again: their keys,
@@ -36,6 +36,10 @@ func Redrive(ctx context.Context, client *kgo.Client, letters, orders string, id
 		var group errgroup.Group
 		group.SetLimit(republishers)
 		for _, letter := range batch {
+			if partial(letter) {
+				done.Unreadable++
+				continue
+			}
 			placed, err := Decode(letter.Value)
 			if poison, ok := errors.AsType[*Poison](err); ok {
 				if poison.Placed == nil || poison.Placed.SaleID == id {

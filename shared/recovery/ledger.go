@@ -14,6 +14,11 @@ import (
 // between them meanwhile.
 const looks = 3
 
+// farAhead bounds how far a shard's versions can be above PostgreSQL's: a
+// restored database is behind by as many changes as it forgot. What is further
+// is damage, which must not get into the database; the scripts replace it.
+const farAhead = 1_000_000 // as in quota.lua and steer.lua
+
 // repair mends each shard by itself and then asserts the ledger on all of them
 // if any differs from it.
 func (k *Keeper) repair(ctx context.Context, shards stock.Shards) (sum Reconciled, err error) {
@@ -35,8 +40,8 @@ func (k *Keeper) repair(ctx context.Context, shards stock.Shards) (sum Reconcile
 		if again.Version != ledger.Version && look < looks {
 			continue
 		}
-		// One shard alone has nobody to move units to.
-		if d.wrong > 0 || shards.N == 1 {
+		// One shard alone has nobody to move units to, and what was dropped as damage did not move.
+		if d.wrong > 0 || d.mended > 0 || shards.N == 1 {
 			sum.Repaired++
 		} else {
 			sum.TransfersFinished += d.short
@@ -50,7 +55,7 @@ type difference struct {
 	seen   int64 // the highest version that a shard has
 	mended int   // damage inside the shards, which is gone now
 	short  int   // quotas below the ledger's: a move that stopped half-way leaves one
-	wrong  int   // quotas above it, and versions that it never had
+	wrong  int   // quotas above it, and versions that it never had or that are no version
 	gone   map[sale.ItemID]bool
 }
 
@@ -95,8 +100,12 @@ func (k *Keeper) mend(ctx context.Context, shards stock.Shards, shard int, d *di
 // move tells its two shards only. One above it belongs to a move that took units
 // and did not commit.
 func (d *difference) add(report stock.ShardReport, version int64, quota map[sale.ItemID]int) {
-	d.seen = max(d.seen, report.Version)
 	short := 0
+	if report.Version < 1 || report.Version > version+farAhead {
+		d.wrong++
+	} else {
+		d.seen = max(d.seen, report.Version)
+	}
 	for id, item := range report.Items {
 		right, offered := quota[id]
 		if !offered && item.Quota != 0 {

@@ -77,9 +77,11 @@ func (k *Keeper) moveAll(ctx context.Context, shards stock.Shards) (moved int, e
 	return moved, nil
 }
 
-// resting tells that a shard sells nothing now. While it is rebuilt it seems to
-// have units that are other shoppers'.
-func resting(level stock.ShardReport) bool { return level.OpensAt.IsZero() || len(level.Paused) > 0 }
+// resting tells that a shard sells nothing now, or waits for its repair. While
+// it is rebuilt it seems to have units that are other shoppers'.
+func resting(level stock.ShardReport) bool {
+	return level.OpensAt.IsZero() || len(level.Paused) > 0 || level.Damaged > 0
+}
 
 // plan decides what is moved; vain are the items that shards wish for in vain. A
 // shard gets half of what the one with most has more than itself, so that a few

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"flashsale/shared/order"
 	"flashsale/shared/sale"
@@ -13,16 +15,17 @@ import (
 // Reconciled counts what a comparison of both sides mended.
 type Reconciled struct {
 	Adopted  int // living rows whose hold was lost
-	Released int // holds whose row had ended
-	Repaired int // damage inside Redis: stock, quotas, keys
+	Released int // holds whose row had ended, or was another's
+	Repaired int // damage inside Redis: stock, quotas, settings, keys, holds that nobody looked after
 
 	TransfersFinished int // moves between shards that stopped half-way
 }
 
 // Reconcile makes Redis agree with the rows: damage inside a shard is mended by
-// what the shard itself knows, the ledger is asserted, lost holds of living rows
-// are put back, holds of ended rows are released. Items that were in doubt when
-// it began are on sale again when it is through.
+// what the shard itself knows, ledger and settings are asserted, lost holds of
+// living rows are put back, holds of ended rows are released, and holds without
+// a row are left to the sweep. Items that were in doubt when it began are on
+// sale again when it is through.
 //
 // It reads both sides one after the other while the sale goes on, so it may be
 // overtaken. What it then does wrong in the small (a hold for a row that ended
@@ -36,11 +39,20 @@ func (k *Keeper) Reconcile(ctx context.Context, s *sale.Sale) (Reconciled, error
 	if err == nil {
 		err = k.compare(ctx, stock.Of(s), &sum)
 	}
+	if err == nil {
+		// The rows themselves: a count that is too low stops the expirer, one that
+		// is too high the guard.
+		var miscounted int
+		miscounted, err = k.Orders.RecountSold(ctx, s.ID)
+		sum.Repaired += miscounted
+	}
 	if err == nil && len(settings.Doubts) > 0 {
 		// Only doubts of the settings read first: a later one waits for its own pass.
-		if err = k.Orders.LiftDoubts(ctx, s.ID, settings.Version, "stockkeeper"); err == nil {
-			err = k.Govern(ctx, s.ID)
-		}
+		err = k.Orders.LiftDoubts(ctx, s.ID, settings.Version, "stockkeeper")
+	}
+	// A repair drops damaged settings.
+	if err == nil && (len(settings.Doubts) > 0 || sum.Repaired > 0) {
+		err = k.Govern(ctx, s.ID)
 	}
 	if err != nil {
 		return sum, fmt.Errorf("recovery: reconcile sale %d: %w", s.ID, err)
@@ -48,16 +60,17 @@ func (k *Keeper) Reconcile(ctx context.Context, s *sale.Sale) (Reconciled, error
 	return sum, nil
 }
 
-// compare matches holds and rows by order id.
+// compare matches holds and rows. A shopper has one hold, in one shard. Holds are
+// released first: one may be in the way of the shopper's living row.
 func (k *Keeper) compare(ctx context.Context, shards stock.Shards, sum *Reconciled) error {
-	held := map[sale.OrderID]stock.Hold{}
+	held := map[string]stock.Hold{} // by shopper
 	for shard := range shards.N {
 		holds, err := k.Stock.Holds(ctx, shards, shard)
 		if err != nil {
 			return err
 		}
 		for _, h := range holds {
-			held[h.OrderID] = h
+			held[h.UserID] = h
 		}
 	}
 	active, err := k.Orders.Active(ctx, shards.Sale)
@@ -66,20 +79,24 @@ func (k *Keeper) compare(ctx context.Context, shards stock.Shards, sum *Reconcil
 	}
 	var unheld []sale.OrderID
 	for _, row := range active {
-		if _, ok := held[row.ID]; ok {
-			delete(held, row.ID)
+		if h, ok := held[row.UserID]; ok && belongs(h, row) {
+			delete(held, row.UserID)
 			continue
 		}
 		unheld = append(unheld, row.ID)
 	}
-	adopted, err := k.adopt(ctx, shards, unheld)
-	sum.Adopted += adopted
-	if err != nil {
+	if err := k.settle(ctx, shards, slices.Collect(maps.Values(held)), sum); err != nil {
 		return err
 	}
-	released, err := k.releaseEnded(ctx, shards, held)
-	sum.Released += released
+	adopted, err := k.adopt(ctx, shards, unheld)
+	sum.Adopted += adopted
 	return err
+}
+
+// belongs tells whether the hold is the row's: an order id alone may have been
+// written to anybody's hold.
+func belongs(h stock.Hold, row order.Order) bool {
+	return h.OrderID == row.ID && h.ItemID == row.ItemID && h.UserID == row.UserID
 }
 
 // adopt puts back the holds of rows that live. The rows are read once more:
@@ -114,36 +131,51 @@ func (k *Keeper) adopt(ctx context.Context, shards stock.Shards, ids []sale.Orde
 	return len(confirm), k.Stock.Confirm(ctx, shards, confirm)
 }
 
-// releaseEnded frees the holds of rows that are final. A hold without a row is
-// on its way, and the sweep's business.
-func (k *Keeper) releaseEnded(ctx context.Context, shards stock.Shards, held map[sale.OrderID]stock.Hold) (int, error) {
-	ids := make([]sale.OrderID, 0, len(held))
-	for id := range held {
-		ids = append(ids, id)
+// settle frees the holds whose rows are final or another's. A hold without a row
+// is on its way and the sweep's business, which looks at the outbox alone: one
+// that is not in it lost its entry, or the database its row.
+func (k *Keeper) settle(ctx context.Context, shards stock.Shards, held []stock.Hold, sum *Reconciled) error {
+	if len(held) == 0 {
+		return nil
+	}
+	ids := make([]sale.OrderID, len(held))
+	for i, h := range held {
+		ids[i] = h.OrderID
 	}
 	rows, err := k.Orders.Orders(ctx, ids)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	ended := map[stock.ReleaseMode][]stock.Held{}
-	for id, row := range rows {
-		if mode, ok := releaseMode(row.State); ok {
-			ended[mode] = append(ended[mode], stock.Held{OrderID: id, UserID: held[id].UserID})
+	release := map[stock.ReleaseMode][]stock.Held{}
+	var rowless []stock.Hold
+	for _, h := range held {
+		row, written := rows[h.OrderID]
+		mode, ended := releaseMode(row.State)
+		switch {
+		case !written:
+			rowless = append(rowless, h)
+			continue
+		case !belongs(h, row):
+			mode = stock.Settled // the order itself may live: no tombstone
+		case !ended:
+			continue
 		}
+		release[mode] = append(release[mode], stock.Held{OrderID: h.OrderID, UserID: h.UserID})
 	}
-	released := 0
-	for mode, orders := range ended {
+	for mode, orders := range release {
 		outcomes, err := k.Stock.Release(ctx, shards, mode, orders)
 		if err != nil {
-			return released, err
+			return err
 		}
 		for _, o := range outcomes {
 			if o == stock.Released {
-				released++
+				sum.Released++
 			}
 		}
 	}
-	return released, nil
+	back, err := k.Stock.Unconfirm(ctx, shards, rowless)
+	sum.Repaired += back
+	return err
 }
 
 // releaseMode is how the hold of an order in that state is released; false for

@@ -134,6 +134,19 @@ func TestReconcile(t *testing.T) {
 			t.Errorf("after the pass: got %s, want reserved", got)
 		}
 	})
+	t.Run("sold counts typed over, too low and too high", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10, 5)
+		b.sell(t, sl, 3)
+		if _, err := b.Pool.Exec(t.Context(), `UPDATE flash_sale_item SET sold = CASE id WHEN $1 THEN 1 ELSE 2 END WHERE sale_id = $2`,
+			int64(sl.Items[0].ID), int64(sl.ID)); err != nil {
+			t.Fatal(err)
+		}
+		b.reconcile(t, sl, recovery.Reconciled{Repaired: 2})
+		b.WantSold(t, sl, 0, 3)
+		b.WantSold(t, sl, 1, 0)
+	})
 	for _, c := range []struct {
 		name   string
 		damage func(b *bench, ctx context.Context, sl sale.Sale, item string) error

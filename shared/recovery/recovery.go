@@ -66,7 +66,11 @@ func (k *Keeper) LoadBy(ctx context.Context, id sale.ID, by string) (first bool,
 	return first, k.Govern(ctx, id)
 }
 
-// Govern tells every shard of a loaded sale its window and what stops it.
+// steers bounds how often Govern tells the shards anew because somebody else did.
+const steers = 10
+
+// Govern tells every shard of a loaded sale its window and what stops it. When
+// it returns without an error every shard has what the rows said, or newer rows.
 func (k *Keeper) Govern(ctx context.Context, id sale.ID) error {
 	listing, err := k.Orders.Listing(ctx, id)
 	if err != nil {
@@ -75,20 +79,59 @@ func (k *Keeper) Govern(ctx context.Context, id sale.ID) error {
 	if !listing.Loaded || listing.Archived {
 		return nil
 	}
-	settings, err := k.Orders.Settings(ctx, id)
-	if err != nil {
-		return fmt.Errorf("recovery: govern: %w", err)
-	}
 	shards := stock.Of(&listing.Sale)
-	var failed error
-	for shard := range shards.N {
-		outcome, err := k.Stock.Steer(ctx, shards, shard, settings)
-		if err == nil && outcome == stock.SteerNotLoaded {
-			err = ErrLost
+	for range steers {
+		stale, err := k.steer(ctx, shards)
+		if err == nil && stale {
+			err = k.catchUp(ctx, shards)
 		}
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("recovery: govern sale %d shard %d: %w", id, shard, err))
+			return fmt.Errorf("recovery: govern sale %d: %w", id, err)
+		}
+		if !stale {
+			return nil
 		}
 	}
-	return failed
+	return fmt.Errorf("recovery: govern sale %d: the shards have had newer settings %d times", id, steers)
+}
+
+// steer tells all shards it can, and whether one has newer settings.
+func (k *Keeper) steer(ctx context.Context, shards stock.Shards) (stale bool, failed error) {
+	settings, err := k.Orders.Settings(ctx, shards.Sale)
+	if err != nil {
+		return false, err
+	}
+	for shard := range shards.N {
+		outcome, err := k.Stock.Steer(ctx, shards, shard, settings)
+		switch {
+		case err == nil && outcome == stock.SteerNotLoaded:
+			err = ErrLost
+		case err == nil && outcome == stock.SteerStale:
+			stale = true
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("shard %d: %w", shard, err))
+		}
+	}
+	return stale, failed
+}
+
+// catchUp raises the rows' version above the shards', unless they are newer: then
+// another pass has told the shards what it read since.
+func (k *Keeper) catchUp(ctx context.Context, shards stock.Shards) error {
+	levels, err := k.Stock.Levels(ctx, shards)
+	if err != nil {
+		return lostIfNotLoaded(err)
+	}
+	settings, err := k.Orders.Settings(ctx, shards.Sale)
+	if err != nil {
+		return err
+	}
+	seen := int64(0)
+	for _, level := range levels {
+		if level.Settings <= settings.Version+farAhead {
+			seen = max(seen, level.Settings)
+		}
+	}
+	return k.Orders.RaiseSettings(ctx, shards.Sale, seen)
 }

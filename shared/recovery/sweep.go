@@ -28,8 +28,8 @@ type Swept struct {
 }
 
 // Sweep looks after a sale's holds that no writer has confirmed for a while. A
-// living row confirms the hold, a final row releases it, and without a row the
-// record is published again under the same order id: its first publish may have
+// living row confirms the hold, a final row or somebody else's releases it, and
+// without a row the record is published again under the same order id: its first publish may have
 // been lost with the function that made it. If it was not, the writer meets the
 // same order twice, which changes nothing.
 func (k *Keeper) Sweep(ctx context.Context, s *sale.Sale) (Swept, error) {
@@ -70,6 +70,8 @@ func (k *Keeper) look(ctx context.Context, shards stock.Shards, due []stock.Hold
 		switch {
 		case !written:
 			lost = append(lost, h)
+		case !belongs(h, row):
+			release[stock.Settled] = append(release[stock.Settled], stock.Held{OrderID: h.OrderID, UserID: h.UserID})
 		case row.State.Active():
 			confirm = append(confirm, stock.Confirmation{OrderID: h.OrderID, UserID: h.UserID, PayBy: row.PayBy})
 		default:

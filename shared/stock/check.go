@@ -2,7 +2,6 @@ package stock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,6 +25,7 @@ type ShardReport struct {
 	Outbox     int64 // holds that no writer has confirmed
 	Tombstones int64
 	Unreadable int64 // holds that no script wrote
+	Damaged    int64 // fields of meta and stock that no script wrote: they count as absent
 }
 
 // An ItemReport is one item's units in a shard.
@@ -43,30 +43,30 @@ func (r ItemReport) Holds() int64 { return r.Reserved + r.Claimed + r.Confirmed 
 // Drift is how many units there are too many. It is 0 where stock + holds = quota.
 func (r ItemReport) Drift() int64 { return r.Stock + r.Holds() - r.Quota }
 
-// Conserved tells whether every item's stock and holds add up to its quota.
+// Conserved tells whether every item's stock and holds add up to its quota, and nothing is damaged.
 func (r ShardReport) Conserved() bool {
 	for _, item := range r.Items {
 		if item.Drift() != 0 {
 			return false
 		}
 	}
-	return r.Unreadable == 0
+	return r.Unreadable == 0 && r.Damaged == 0
 }
 
-// Check reports a shard. Redis serves nobody else while it counts the holds:
-// some milliseconds for 10,000.
+// Check reports a shard, damaged or not; only a key of a wrong type is an error.
+// Redis serves nobody else while it reads the holds: some milliseconds for 10,000.
 func (s *Store) Check(ctx context.Context, sh Shards, shard int) (ShardReport, error) {
 	r, err := run(ctx, s.rdb, checkScript, s.keyring.of(sh)[shard].all)
 	if err == nil {
 		var report ShardReport
-		if report, err = shardReport(r); err == nil {
+		if report, err = shardReport(sh, shard, r); err == nil {
 			return report, nil
 		}
 	}
 	return ShardReport{}, fmt.Errorf("stock: check: %w", err)
 }
 
-func shardReport(r reply) (ShardReport, error) {
+func shardReport(sh Shards, shard int, r reply) (ShardReport, error) {
 	const loaded, notLoaded = 1, 2 // as in check.lua
 	code, err := r.number(0)
 	if err != nil {
@@ -76,120 +76,150 @@ func shardReport(r reply) (ShardReport, error) {
 		return ShardReport{}, fmt.Errorf("unknown outcome %d", code)
 	}
 	report := ShardReport{Loaded: code == loaded, Items: make(map[sale.ItemID]ItemReport)}
-	err = errors.Join(
-		r.each(1, 2, func(e reply) error { return report.addMeta(e) }),
-		r.each(2, 2, func(e reply) error { return report.addStock(e) }),
-		r.each(3, 4, func(e reply) error {
-			return report.addItem(e, func(item *ItemReport) (err error) {
-				item.Reserved, err = e.number(1)
-				if err == nil {
-					item.Claimed, err = e.number(2)
-				}
-				if err == nil {
-					item.Confirmed, err = e.number(3)
-				}
-				return err
-			})
-		}),
-	)
-	for i, count := range []*int64{&report.Outbox, &report.Tombstones, &report.Unreadable} {
-		n, fault := r.number(4 + i)
-		*count, err = n, errors.Join(err, fault)
+	outbox, err := r.list(4)
+	if err != nil {
+		return ShardReport{}, err
+	}
+	waiting := make(map[any]bool, len(outbox))
+	for _, userID := range outbox {
+		waiting[userID] = true
+	}
+	report.Outbox = int64(len(outbox))
+	if report.Tombstones, err = r.number(5); err != nil {
+		return ShardReport{}, err
+	}
+	err = r.pairs(1, report.addMeta)
+	stocked := map[sale.ItemID]bool{}
+	if err == nil {
+		err = r.pairs(2, func(item, units string) {
+			report.addStock(item, units)
+			id, _ := sale.ParseItemID(item)
+			stocked[id] = true
+		})
+	}
+	// Without its stock an item is not sold out but not loaded, for every shopper.
+	for id := range report.Items {
+		if !stocked[id] {
+			report.Damaged++
+		}
+	}
+	if err == nil {
+		err = r.pairs(3, func(userID, hold string) { report.addHold(sh, shard, userID, hold, waiting[userID]) })
 	}
 	return report, err
 }
 
-// each calls f with every group of width values of the list at i.
-func (r reply) each(i, width int, f func(reply) error) error {
-	list, err := r.list(i)
+// pairs calls f with every field and value of the hash at i.
+func (r reply) pairs(i int, f func(field, value string)) error {
+	hash, err := r.list(i)
 	if err != nil {
 		return err
 	}
-	for ; len(list) >= width; list = list[width:] {
-		if err := f(list[:width]); err != nil {
+	for k := 0; k < len(hash); k += 2 {
+		field, err := hash.text(k)
+		if err != nil {
 			return err
 		}
+		value, err := hash.text(k + 1)
+		if err != nil {
+			return err
+		}
+		f(field, value)
 	}
 	return nil
 }
 
-func (r *ShardReport) addMeta(e reply) (err error) {
-	name, err := e.text(0)
-	if err != nil {
-		return err
-	}
-	value, err := e.text(1)
-	if err != nil {
-		return err
-	}
-	kind, id, ofItem := strings.Cut(name, ":")
-	switch kind {
-	case "loaded":
-		r.LoadedAt, err = parseMillis(value)
-	case "opensAt":
-		r.OpensAt, err = parseMillis(value)
-	case "closesAt":
-		r.ClosesAt, err = parseMillis(value)
-	case "version":
-		r.Version, err = strconv.ParseInt(value, 10, 64)
-	case "settings":
-		r.Settings, err = strconv.ParseInt(value, 10, 64)
-	case "paused":
+// parseNumber reads a number of meta or stock by the rules of repair.lua: one
+// spelling, and few enough digits for Lua's numbers to be exact.
+func parseNumber(text string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && len(text) <= 15 && strconv.FormatInt(n, 10) == text
+}
+
+func (r *ShardReport) addMeta(field, value string) {
+	n, sound := parseNumber(value)
+	kind, item, _ := strings.Cut(field, ":")
+	switch {
+	case kind != field:
+		sound = r.addItemMeta(kind, item, n, sound)
+	case field == "paused":
+		sound = true
 		for reason := range strings.SplitSeq(value, ",") {
 			if reason != "" {
 				r.Paused = append(r.Paused, sale.PauseReason(reason))
 			}
 		}
+	case !sound:
+	case field == "loaded":
+		r.LoadedAt = time.UnixMilli(n).UTC()
+	case field == "opensAt":
+		r.OpensAt = time.UnixMilli(n).UTC()
+	case field == "closesAt":
+		r.ClosesAt = time.UnixMilli(n).UTC()
+	case field == "version":
+		r.Version = n
+	case field == "settings":
+		r.Settings = n
+	default:
+		sound = false
 	}
-	if !ofItem || err != nil {
-		return err
+	if !sound {
+		r.Damaged++
 	}
-	item := reply{id}
+}
+
+// addItemMeta takes what meta says of an item, and tells whether a script can have written it.
+func (r *ShardReport) addItemMeta(kind, item string, n int64, isNumber bool) bool {
+	id, ok := sale.ParseItemID(item)
+	if !ok {
+		return false
+	}
 	switch kind {
 	case "quota":
-		return r.addItem(item, func(i *ItemReport) (err error) {
-			i.Quota, err = strconv.ParseInt(value, 10, 64)
-			return err
-		})
+		if isNumber {
+			r.change(id, func(item *ItemReport) { item.Quota = n })
+		}
+		return isNumber
 	case "doubt":
-		r.Doubts, err = appendItem(r.Doubts, id)
+		r.Doubts = append(r.Doubts, id)
 	case "wants":
-		r.Wants, err = appendItem(r.Wants, id)
+		r.Wants = append(r.Wants, id)
+	default:
+		return false
 	}
-	return err
+	return true
 }
 
-func appendItem(items []sale.ItemID, text string) ([]sale.ItemID, error) {
-	id, ok := sale.ParseItemID(text)
+func (r *ShardReport) addStock(item, units string) {
+	id, isItem := sale.ParseItemID(item)
+	n, isNumber := parseNumber(units)
+	if !isItem || !isNumber {
+		r.Damaged++
+		return
+	}
+	r.change(id, func(item *ItemReport) { item.Stock = n })
+}
+
+func (r *ShardReport) addHold(sh Shards, shard int, userID, text string, waiting bool) {
+	hold, ok := sh.readHold(shard, userID, text)
 	if !ok {
-		return items, fmt.Errorf("bad item id %q", text)
+		r.Unreadable++
+		return
 	}
-	return append(items, id), nil
-}
-
-func (r *ShardReport) addStock(e reply) error {
-	units, err := e.text(1)
-	if err != nil {
-		return err
-	}
-	return r.addItem(e, func(item *ItemReport) (err error) {
-		item.Stock, err = strconv.ParseInt(units, 10, 64)
-		return err
+	r.change(hold.ItemID, func(item *ItemReport) {
+		switch {
+		case !hold.Claimed:
+			item.Reserved++
+		case waiting:
+			item.Claimed++
+		default:
+			item.Confirmed++
+		}
 	})
 }
 
-// addItem lets f change the report of the item that e begins with.
-func (r *ShardReport) addItem(e reply, f func(*ItemReport) error) error {
-	text, err := e.text(0)
-	if err != nil {
-		return err
-	}
-	id, ok := sale.ParseItemID(text)
-	if !ok {
-		return fmt.Errorf("bad item id %q", text)
-	}
+func (r *ShardReport) change(id sale.ItemID, f func(*ItemReport)) {
 	item := r.Items[id]
-	err = f(&item)
+	f(&item)
 	r.Items[id] = item
-	return err
 }

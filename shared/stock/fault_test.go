@@ -28,6 +28,10 @@ func calls(f *fixture, a stock.Attempt) map[string]func(context.Context) error {
 			return err
 		},
 		"due": func(ctx context.Context) error { _, err := f.Due(ctx, f.sh, 0, 10); return err },
+		"unconfirm": func(ctx context.Context) error {
+			_, err := f.Unconfirm(ctx, f.sh, []stock.Hold{{OrderID: a.OrderID, UserID: a.UserID}})
+			return err
+		},
 		"quota": func(ctx context.Context) error {
 			_, err := f.SetQuota(ctx, f.sh, 0, 9, map[sale.ItemID]int{f.item: 9}, false)
 			return err
@@ -67,10 +71,10 @@ func TestNothingIsWrittenWithoutTheMarker(t *testing.T) {
 func TestWrongTypes(t *testing.T) {
 	t.Parallel()
 	users := map[string]string{
-		"meta":        "reserve claim confirm release due quota steer check left",
-		"holds":       "reserve claim confirm release check hold",
+		"meta":        "reserve claim confirm release due unconfirm quota steer check left",
+		"holds":       "reserve claim confirm release unconfirm check hold",
 		"stock":       "reserve claim release quota check left",
-		"unconfirmed": "reserve claim confirm release due check hold",
+		"unconfirmed": "reserve claim confirm release due unconfirm check hold",
 		"released":    "reserve claim release check",
 	}
 	for kind, users := range users {

@@ -101,6 +101,37 @@ func dueHolds(r reply) ([]Hold, error) {
 	return holds, errors.Join(faults...)
 }
 
+// Unconfirm puts holds back into the outbox whose orders have no row, so that
+// [Store.Due] hands them out in time. It passes over those that have changed
+// since they were read, and tells how many it put back.
+func (s *Store) Unconfirm(ctx context.Context, sh Shards, holds []Hold) (back int, err error) {
+	const putBack, leftAlone = 1, 2 // as in unconfirm.lua
+	keys := s.keyring.of(sh)
+	b := newBatch(unconfirmScript, firstLook.Milliseconds())
+	for i, h := range holds {
+		payBy := absent
+		if !h.PayBy.IsZero() {
+			payBy = strconv.FormatInt(h.PayBy.UnixMilli(), 10)
+		}
+		home := sh.Home(h.UserID)
+		b.add(home, keys[home].outbox, i, h.OrderID.String(), h.UserID, payBy)
+	}
+	err = b.run(ctx, s.rdb, func(_ int, code int64) error {
+		switch code {
+		case putBack:
+			back++
+		case leftAlone:
+		default:
+			return fmt.Errorf("unknown outcome %d", code)
+		}
+		return nil
+	})
+	if err != nil {
+		return back, fmt.Errorf("stock: unconfirm: %w", err)
+	}
+	return back, nil
+}
+
 // absent stands for a part of a hold that is not known.
 const absent = "-"
 
@@ -139,6 +170,13 @@ func parseHold(userID, value string) (h Hold, idem string, err error) {
 		return bad("idempotency hash")
 	}
 	return h, idem, nil
+}
+
+// readHold reads a hold of a shard, and tells whether a script can have made it
+// there: any other one could never be settled.
+func (sh Shards) readHold(shard int, userID, value string) (Hold, bool) {
+	h, _, err := parseHold(userID, value)
+	return h, err == nil && sale.ValidUserID(userID) && h.OrderID.SaleID() == sh.Sale && sh.Home(userID) == shard
 }
 
 func isHash(text string) bool {

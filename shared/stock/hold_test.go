@@ -2,6 +2,8 @@ package stock_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +125,45 @@ func TestDue(t *testing.T) {
 		}
 		if r, err := f.Check(t.Context(), f.sh, 0); err != nil || r.Unreadable != 1 || r.Conserved() {
 			t.Errorf("Check = %+v, %v; want one hold that cannot be read, not conserved", r, err)
+		}
+	})
+}
+
+func TestUnconfirm(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f *fixture) {
+		f.load(t, 10)
+		read := map[string]stock.Hold{}
+		for _, user := range []string{"reserved", "confirmed", "waiting", "confirmed since", "released since"} {
+			a := f.attempt(user)
+			f.reserve(t, a, stock.Reserved)
+			if user == "confirmed" {
+				f.confirm(t, a, time.Now())
+			}
+			h, _, err := f.Hold(t.Context(), f.sh, user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read[user] = h
+			switch user {
+			case "reserved":
+				f.rdb.ZRem(t.Context(), f.KeysOf(f.sh, 0).Unconfirmed, user)
+			case "confirmed since":
+				f.confirm(t, a, time.Now())
+			case "released since":
+				f.release(t, stock.Settled, a, stock.Released)
+			}
+		}
+		for _, want := range []int{2, 0} {
+			back, err := f.Unconfirm(t.Context(), f.sh, slices.Collect(maps.Values(read)))
+			if err != nil || back != want {
+				t.Errorf("put back: got %d, %v, want %d", back, err, want)
+			}
+		}
+		outbox, err := f.rdb.ZRange(t.Context(), f.KeysOf(f.sh, 0).Unconfirmed, 0, -1).Result()
+		slices.Sort(outbox)
+		if want := []string{"confirmed", "reserved", "waiting"}; err != nil || !slices.Equal(outbox, want) {
+			t.Errorf("outbox: got %q, %v, want %q", outbox, err, want)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,7 +14,7 @@ import (
 // Levels reports all shards without their holds, outbox and tombstones: one
 // round trip, whatever was sold. The shards are read one after the other, so a
 // unit that moves meanwhile may be in none of them, or in two. It is
-// [ErrNotLoaded] where any shard's marker is missing.
+// [ErrNotLoaded] where any shard's marker is missing. Damage is reported.
 func (s *Store) Levels(ctx context.Context, sh Shards) ([]ShardReport, error) {
 	keys := s.keyring.of(sh)
 	pipe := s.rdb.Pipeline()
@@ -33,15 +34,11 @@ func (s *Store) Levels(ctx context.Context, sh Shards) ([]ShardReport, error) {
 			return nil, ErrNotLoaded
 		}
 		levels[k] = ShardReport{Loaded: true, Items: make(map[sale.ItemID]ItemReport)}
-		var err error
 		for field, value := range meta {
-			err = errors.Join(err, levels[k].addMeta(reply{field, value}))
+			levels[k].addMeta(field, value)
 		}
 		for item, units := range stocks[k].Val() {
-			err = errors.Join(err, levels[k].addStock(reply{item, units}))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("stock: levels of shard %d: %w", k, err)
+			levels[k].addStock(item, units)
 		}
 	}
 	return levels, nil
@@ -51,11 +48,14 @@ func (s *Store) Levels(ctx context.Context, sh Shards) ([]ShardReport, error) {
 // shard below zero counts as 0: it has nothing to sell. Units that no shard's
 // quota counts are on their way between two of them, or to them, and are left
 // as well: what looks sold out in that moment is not. It is [ErrNotLoaded]
-// where any shard's marker is missing.
+// where any shard's marker is missing, and another error where one is damaged.
 func (s *Store) Left(ctx context.Context, sl *sale.Sale) (map[sale.ItemID]int64, error) {
 	levels, err := s.Levels(ctx, Of(sl))
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(levels, func(r ShardReport) bool { return r.Damaged > 0 }) {
+		return nil, errors.New("stock: left: a shard is damaged")
 	}
 	left := make(map[sale.ItemID]int64, len(sl.Items))
 	for _, it := range sl.Items {

@@ -38,6 +38,57 @@ func TestSetQuotaOutcomes(t *testing.T) {
 	})
 }
 
+// A version that is a million ahead, or no number, is damage: what the ledger and the rows say replaces it.
+func TestDamagedVersions(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f *fixture) {
+		f.load(t, 10)
+		meta := f.KeysOf(f.sh, 0).Meta
+		quota := map[sale.ItemID]int{f.item: 10}
+		for i, damaged := range []string{"xyz", "-3", "1000100", "9223372036854775800", "99999999999999999999", "inf", "nan"} {
+			version := int64(10 + i)
+			f.rdb.HSet(t.Context(), meta, "version", damaged, "settings", damaged)
+			f.quota(t, 0, version, quota, false, stock.QuotaApplied)
+			f.steer(t, 0, f.settings(version), stock.SteerApplied)
+			if r := f.wantItem(t, stock.ItemReport{Quota: 10, Stock: 10}); r.Version != version || r.Settings != version {
+				t.Errorf("after %q: versions %d and %d, want %d", damaged, r.Version, r.Settings, version)
+			}
+		}
+		f.rdb.HSet(t.Context(), meta, "version", "1000016", "settings", "1000016")
+		f.quota(t, 0, 16, quota, false, stock.QuotaStale)
+		f.steer(t, 0, f.settings(16), stock.SteerStale)
+	})
+}
+
+// By a damaged quota nobody can tell the difference: a repair must come first.
+func TestDamagedQuota(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f *fixture) {
+		f.load(t, 10)
+		for _, damaged := range []string{"abc", "1e3", ""} {
+			f.rdb.HSet(t.Context(), f.KeysOf(f.sh, 0).Meta, fmt.Sprint("quota:", f.item), damaged)
+			before := f.dump(t)
+			if got, err := f.SetQuota(t.Context(), f.sh, 0, 9, map[sale.ItemID]int{f.item: 12}, false); err == nil {
+				t.Errorf("quota %q: got %v, want an error", damaged, got)
+			}
+			if after := f.dump(t); after != before {
+				t.Errorf("quota %q: wrote\n%s\nbefore\n%s", damaged, after, before)
+			}
+			if r, err := f.Check(t.Context(), f.sh, 0); err != nil || r.Conserved() || r.Damaged != 1 {
+				t.Errorf("quota %q: check got %+v, %v, want one damaged field", damaged, r, err)
+			}
+			if _, err := f.Left(t.Context(), f.selling(10)); err == nil {
+				t.Errorf("quota %q: units were counted", damaged)
+			}
+		}
+		if _, err := f.Repair(t.Context(), f.sh, 0); err != nil {
+			t.Fatal(err)
+		}
+		f.quota(t, 0, 9, map[sale.ItemID]int{f.item: 12}, false, stock.QuotaApplied)
+		f.wantItem(t, stock.ItemReport{Quota: 12, Stock: 12})
+	})
+}
+
 // Loading again, from two hosts at once, mid-sale, changes nothing.
 func TestLoadTwice(t *testing.T) {
 	t.Parallel()

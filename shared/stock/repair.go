@@ -11,12 +11,24 @@ import (
 const scanCount = 1000
 
 // Repair mends a shard from what the shard itself knows: each stock becomes its
-// quota less the holds, keys of a wrong type and unreadable holds are dropped.
-// It tells how many things were wrong. [ErrNotLoaded] means that the marker is
-// gone, or was dropped with a meta key of a wrong type.
+// quota less the holds; keys of a wrong type, unreadable holds and fields that
+// no script wrote are dropped. A dropped quota is not sold out: nothing is known
+// of the item until the ledger is asserted. It tells how many things were wrong.
+// [ErrNotLoaded] means that the marker is gone, or was dropped with a meta key
+// of a wrong type.
 func (s *Store) Repair(ctx context.Context, sh Shards, shard int) (mended int64, err error) {
 	const done, notLoaded = 1, 2 // as in repair.lua
-	r, err := run(ctx, s.rdb, repairScript, s.keyring.of(sh)[shard].all, firstLook.Milliseconds())
+	args := []any{firstLook.Milliseconds()}
+	err = s.scanHolds(ctx, sh, shard, func(userID, value string) {
+		if _, ok := sh.readHold(shard, userID, value); !ok {
+			args = append(args, userID, value)
+		}
+	})
+	// Holds of a wrong type are none, and dropped.
+	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return 0, fmt.Errorf("stock: repair: %w", err)
+	}
+	r, err := run(ctx, s.rdb, repairScript, s.keyring.of(sh)[shard].all, args...)
 	code, err := oneOf(r, err, done, notLoaded)
 	if err == nil {
 		mended, err = r.number(1)
@@ -46,23 +58,31 @@ func (s *Store) Loaded(ctx context.Context, sh Shards, shard int) (bool, error) 
 // or released meanwhile may be among them or not. Unreadable ones are left out;
 // [Store.Check] counts them. Unconfirmed is not told.
 func (s *Store) Holds(ctx context.Context, sh Shards, shard int) ([]Hold, error) {
-	key := s.keyring.of(sh)[shard].holds
 	seen := map[string]bool{} // a scan may return a field twice
 	var holds []Hold
+	err := s.scanHolds(ctx, sh, shard, func(userID, value string) {
+		if h, ok := sh.readHold(shard, userID, value); ok && !seen[userID] {
+			seen[userID] = true
+			holds = append(holds, h)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("stock: holds: %w", err)
+	}
+	return holds, nil
+}
+
+func (s *Store) scanHolds(ctx context.Context, sh Shards, shard int, f func(userID, value string)) error {
 	for cursor := uint64(0); ; {
-		fields, next, err := s.rdb.HScan(ctx, key, cursor, "", scanCount).Result()
+		fields, next, err := s.rdb.HScan(ctx, s.keyring.of(sh)[shard].holds, cursor, "", scanCount).Result()
 		if err != nil {
-			return nil, fmt.Errorf("stock: holds: %w", err)
+			return err
 		}
 		for i := 0; i+1 < len(fields); i += 2 {
-			h, _, err := parseHold(fields[i], fields[i+1])
-			if err == nil && !seen[h.UserID] {
-				seen[h.UserID] = true
-				holds = append(holds, h)
-			}
+			f(fields[i], fields[i+1])
 		}
 		if cursor = next; cursor == 0 {
-			return holds, nil
+			return nil
 		}
 	}
 }

@@ -37,6 +37,20 @@ func TestRepair(t *testing.T) {
 		{"meta of a wrong type", func(ctx context.Context, f *fixture, keys map[string]string) error {
 			return f.rdb.Set(ctx, keys["meta"], "7", 0).Err()
 		}, 1, true},
+		{"an item without its stock", func(ctx context.Context, f *fixture, keys map[string]string) error {
+			return f.rdb.HDel(ctx, keys["stock"], fmt.Sprint(f.item)).Err()
+		}, 1, false},
+		{"fields that no script writes", func(ctx context.Context, f *fixture, keys map[string]string) error {
+			return errors.Join(
+				f.rdb.HSet(ctx, keys["meta"], "rubbish", "7", "quota:0", "3", "opensAt", "soon", "loaded", "yes").Err(),
+				f.rdb.HSet(ctx, keys["stock"], "xx", "3").Err())
+		}, 5, false},
+		{"a hold that nobody can read", func(ctx context.Context, f *fixture, keys map[string]string) error {
+			return f.rdb.HSet(ctx, keys["holds"], "ghost", fmt.Sprintf("nope %d R 1 - -", f.item)).Err()
+		}, 1, false},
+		{"marker gone and a key of a wrong type", func(ctx context.Context, f *fixture, keys map[string]string) error {
+			return errors.Join(f.rdb.HDel(ctx, keys["meta"], "loaded").Err(), f.rdb.Set(ctx, keys["stock"], "7", 0).Err())
+		}, 1, true},
 		{"marker gone", func(ctx context.Context, f *fixture, keys map[string]string) error {
 			return f.rdb.HDel(ctx, keys["meta"], "loaded").Err()
 		}, 0, true},
@@ -50,7 +64,7 @@ func TestRepair(t *testing.T) {
 					f.reserve(t, f.attempt(fmt.Sprintf("buyer %d", i)), stock.Reserved)
 				}
 				keys := map[string]string{}
-				for _, part := range []string{"stock", "unconfirmed", "released", "meta"} {
+				for _, part := range []string{"stock", "holds", "unconfirmed", "released", "meta"} {
 					keys[part] = fmt.Sprintf("{sale:%d:0}:%s", f.sh.Sale, part)
 				}
 				if err := c.damage(ctx, f, keys); err != nil {

@@ -78,6 +78,8 @@ var (
 	steerScript   = redis.NewScript(lua.Steer)
 	checkScript   = redis.NewScript(lua.Check)
 	repairScript  = redis.NewScript(lua.Repair)
+
+	unconfirmScript = redis.NewScript(lua.Unconfirm)
 )
 
 // A reply is what a script answered. Its readers fail on anything unexpected,
