@@ -93,6 +93,14 @@ func (k *Keeper) compare(ctx context.Context, shards stock.Shards, sum *Reconcil
 	return err
 }
 
+// holdable tells whether a hold can name the row. An id that somebody made by
+// hand cannot be read back: its hold would be dropped as damage, and put back,
+// and each round would cost a unit.
+func holdable(row order.Order) bool {
+	id, err := sale.ParseOrderID(row.ID.String())
+	return err == nil && id.SaleID() == row.SaleID
+}
+
 // belongs tells whether the hold is the row's: an order id alone may have been
 // written to anybody's hold.
 func belongs(h stock.Hold, row order.Order) bool {
@@ -111,7 +119,7 @@ func (k *Keeper) adopt(ctx context.Context, shards stock.Shards, ids []sale.Orde
 	}
 	var placed []sale.Placed
 	for _, row := range rows {
-		if row.State.Active() {
+		if row.State.Active() && holdable(row) {
 			placed = append(placed, sale.Placed{
 				OrderID: row.ID, SaleID: row.SaleID, ItemID: row.ItemID, UserID: row.UserID, ReservedAt: row.ReservedAt,
 			})

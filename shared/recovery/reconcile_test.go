@@ -147,6 +147,24 @@ func TestReconcile(t *testing.T) {
 		b.WantSold(t, sl, 0, 3)
 		b.WantSold(t, sl, 1, 0)
 	})
+	t.Run("a row whose id is none of ours costs no unit, however often", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 10)
+		b.sell(t, sl, 1)
+		if _, err := b.Pool.Exec(t.Context(), `UPDATE flash_sale_order SET id = gen_random_uuid() WHERE sale_id = $1`, int64(sl.ID)); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			if _, err := b.keeper.Reconcile(t.Context(), &sl); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report := b.Check(t, sl)
+		if it := report.Items[sl.Items[0].ID]; it.Stock+it.Holds() != 10 || it.Stock < 9 {
+			t.Errorf("units: got %+v, want all ten", it)
+		}
+	})
 	for _, c := range []struct {
 		name   string
 		damage func(b *bench, ctx context.Context, sl sale.Sale, item string) error
