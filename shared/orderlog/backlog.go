@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -13,10 +14,7 @@ import (
 // Lag counts the topic's records that the consumer group has not committed.
 // For a group that never committed these are all that the topic still has.
 func Lag(ctx context.Context, client *kgo.Client, group, topic string) (int64, error) {
-	committed, err := kadm.NewClient(client).FetchOffsets(ctx, group)
-	if err == nil {
-		err = committed.Error()
-	}
+	committed, err := offsets(ctx, client, group)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return 0, fmt.Errorf("orderlog: offsets of group %s: %w", group, err)
 	}
@@ -24,6 +22,30 @@ func Lag(ctx context.Context, client *kgo.Client, group, topic string) (int64, e
 		at, _ := committed.Lookup(topic, partition)
 		return at.At
 	})
+}
+
+// patience is how long a broker may take to make its group coordinator ready: a
+// fresh one does so at the first question, and needs longer than the client's
+// own retries, which are cut for the purchase's budget.
+const patience = 20 * time.Second
+
+func offsets(ctx context.Context, client *kgo.Client, group string) (kadm.OffsetResponses, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		committed, err := kadm.NewClient(client).FetchOffsets(ctx, group)
+		if err == nil {
+			err = committed.Error()
+		}
+		if !errors.Is(err, kerr.CoordinatorNotAvailable) && !errors.Is(err, kerr.CoordinatorLoadInProgress) {
+			return committed, err
+		}
+		select {
+		case <-ctx.Done():
+			return committed, err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // Backlog is [Lag] for callers that need not know where it is counted.
