@@ -2,6 +2,7 @@ package orderwriter
 
 import (
 	"context"
+	"errors"
 
 	"flashsale/shared/order"
 	"flashsale/shared/recovery"
@@ -52,9 +53,8 @@ func (b *batch) write(ctx context.Context, entries []entry) {
 func (b *batch) move(ctx context.Context, ends map[stock.Shards]*ending) {
 	ctx, cancel := context.WithTimeout(ctx, moveTime)
 	defer cancel()
-	keeper := &recovery.Keeper{Orders: b.Orders, Stock: b.Stock}
 	for sh := range ends {
-		if _, err := keeper.Move(ctx, sh); err != nil {
+		if _, err := b.keeper().Move(ctx, sh); err != nil {
 			b.Log.WarnContext(ctx, "units were not moved between shards", "sale_id", sh.Sale, "error", err)
 		}
 	}
@@ -114,7 +114,8 @@ func (b *batch) tell(ctx context.Context, sh stock.Shards, end *ending) error {
 	}
 	// The doubt before the unit: else the phantom is sold again at once.
 	if end.doubtful {
-		if err := b.steer(ctx, sh); err != nil {
+		// A lost shard sells nothing anyway, and its rebuild waits for this very record.
+		if err := b.keeper().Govern(ctx, sh.Sale); err != nil && !errors.Is(err, recovery.ErrLost) {
 			return err
 		}
 	}
@@ -129,19 +130,9 @@ func (b *batch) tell(ctx context.Context, sh stock.Shards, end *ending) error {
 	return nil
 }
 
-// steer tells the shards what governs them now. One that is not loaded sells
-// nothing anyway.
-func (b *batch) steer(ctx context.Context, sh stock.Shards) error {
-	settings, err := b.Orders.Settings(ctx, sh.Sale)
-	if err != nil {
-		return err
-	}
-	for shard := range sh.N {
-		if _, err := b.Stock.Steer(ctx, sh, shard, settings); err != nil {
-			return err
-		}
-	}
-	return nil
+// keeper moves units and tells the shards what governs them; it publishes nothing.
+func (b *batch) keeper() *recovery.Keeper {
+	return &recovery.Keeper{Orders: b.Orders, Stock: b.Stock}
 }
 
 func bySale(entries []entry) map[stock.Shards][]entry {

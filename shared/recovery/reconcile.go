@@ -142,46 +142,17 @@ func (k *Keeper) adopt(ctx context.Context, shards stock.Shards, ids []sale.Orde
 // settle frees the holds whose rows are final or another's. A hold without a row
 // is on its way and the sweep's business, which looks at the outbox alone: one
 // that is not in it lost its entry, or the database its row.
-func (k *Keeper) settle(ctx context.Context, shards stock.Shards, held []stock.Hold, sum *Reconciled) error {
-	if len(held) == 0 {
-		return nil
-	}
-	ids := make([]sale.OrderID, len(held))
-	for i, h := range held {
-		ids[i] = h.OrderID
-	}
-	rows, err := k.Orders.Orders(ctx, ids)
+func (k *Keeper) settle(ctx context.Context, shards stock.Shards, holds []stock.Hold, sum *Reconciled) error {
+	f, err := k.fatesOf(ctx, holds)
 	if err != nil {
 		return err
 	}
-	release := map[stock.ReleaseMode][]stock.Held{}
-	var rowless []stock.Hold
-	for _, h := range held {
-		row, written := rows[h.OrderID]
-		mode, ended := releaseMode(row.State)
-		switch {
-		case !written:
-			rowless = append(rowless, h)
-			continue
-		case !belongs(h, row):
-			mode = stock.Settled // the order itself may live: no tombstone
-		case !ended:
-			continue
-		}
-		release[mode] = append(release[mode], stock.Held{OrderID: h.OrderID, UserID: h.UserID})
+	released, err := k.release(ctx, shards, f.over)
+	sum.Released += released
+	if err != nil {
+		return err
 	}
-	for mode, orders := range release {
-		outcomes, err := k.Stock.Release(ctx, shards, mode, orders)
-		if err != nil {
-			return err
-		}
-		for _, o := range outcomes {
-			if o == stock.Released {
-				sum.Released++
-			}
-		}
-	}
-	back, err := k.Stock.Unconfirm(ctx, shards, rowless)
+	back, err := k.Stock.Unconfirm(ctx, shards, f.rowless)
 	sum.Repaired += back
 	return err
 }

@@ -29,9 +29,9 @@ type Swept struct {
 
 // Sweep looks after a sale's holds that no writer has confirmed for a while. A
 // living row confirms the hold, a final row or somebody else's releases it, and
-// without a row the record is published again under the same order id: its first publish may have
-// been lost with the function that made it. If it was not, the writer meets the
-// same order twice, which changes nothing.
+// without a row the record is published again under the same order id: its first
+// publish may have been lost with the function that made it. If it was not, the
+// writer meets the same order twice, which changes nothing.
 func (k *Keeper) Sweep(ctx context.Context, s *sale.Sale) (Swept, error) {
 	var sum Swept
 	shards := stock.Of(s)
@@ -51,48 +51,19 @@ func (k *Keeper) Sweep(ctx context.Context, s *sale.Sale) (Swept, error) {
 }
 
 func (k *Keeper) look(ctx context.Context, shards stock.Shards, due []stock.Hold) (Swept, error) {
-	if len(due) == 0 {
-		return Swept{}, nil
-	}
-	ids := make([]sale.OrderID, len(due))
-	for i, h := range due {
-		ids[i] = h.OrderID
-	}
-	rows, err := k.Orders.Orders(ctx, ids)
+	f, err := k.fatesOf(ctx, due)
 	if err != nil {
 		return Swept{}, err
 	}
-	var confirm []stock.Confirmation
-	release := map[stock.ReleaseMode][]stock.Held{}
-	var lost []stock.Hold
-	for _, h := range due {
-		row, written := rows[h.OrderID]
-		switch {
-		case !written:
-			lost = append(lost, h)
-		case !belongs(h, row):
-			release[stock.Settled] = append(release[stock.Settled], stock.Held{OrderID: h.OrderID, UserID: h.UserID})
-		case row.State.Active():
-			confirm = append(confirm, stock.Confirmation{OrderID: h.OrderID, UserID: h.UserID, PayBy: row.PayBy})
-		default:
-			mode, _ := releaseMode(row.State)
-			release[mode] = append(release[mode], stock.Held{OrderID: h.OrderID, UserID: h.UserID})
-		}
-	}
 	var sum Swept
-	if len(confirm) > 0 {
-		if err := k.Stock.Confirm(ctx, shards, confirm); err != nil {
-			return sum, err
-		}
-		sum.Confirmed = len(confirm)
+	if err := k.Stock.Confirm(ctx, shards, f.living); err != nil {
+		return sum, err
 	}
-	for mode, held := range release {
-		if _, err := k.Stock.Release(ctx, shards, mode, held); err != nil {
-			return sum, err
-		}
-		sum.Released += len(held)
+	sum.Confirmed = len(f.living)
+	if sum.Released, err = k.release(ctx, shards, f.over); err != nil {
+		return sum, err
 	}
-	sum.Republished, err = k.republish(ctx, shards, lost)
+	sum.Republished, err = k.republish(ctx, shards, f.rowless)
 	return sum, err
 }
 
