@@ -96,21 +96,34 @@ func (e *Error) Unwrap() error { return e.Cause }
 
 // response is the Error as the caller sees it.
 func (e *Error) response() Response {
-	body := map[string]any{}
-	maps.Copy(body, e.Fields)
-	body["error"], body["message"] = e.Code, e.Message
-	headers := map[string]string{}
+	r := Response{Status: e.Code.Status(), Body: e.body()}
+	header := func(name, value string) {
+		if r.Headers == nil {
+			r.Headers = make(map[string]string)
+		}
+		r.Headers[name] = value
+	}
 	if e.Code == Unauthenticated {
-		headers["WWW-Authenticate"] = "Bearer"
+		header("WWW-Authenticate", "Bearer")
 	}
 	if e.Allow != "" {
-		headers["Allow"] = e.Allow
+		header("Allow", e.Allow)
 	}
 	if e.RetryAfter > 0 {
 		seconds := (e.RetryAfter + time.Second - 1) / time.Second
-		headers["Retry-After"] = strconv.FormatInt(int64(seconds), 10)
+		header("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
-	return Response{Status: e.Code.Status(), Headers: headers, Body: body}
+	return r
+}
+
+func (e *Error) body() any {
+	if len(e.Fields) == 0 {
+		text := appendString([]byte(`{"error":`), string(e.Code))
+		return append(appendString(append(text, `,"message":`...), e.Message), '}')
+	}
+	fields := maps.Clone(e.Fields)
+	fields["error"], fields["message"] = e.Code, e.Message
+	return fields
 }
 
 // asError finds the Error in err, or makes the 500 that hides it.

@@ -2,13 +2,10 @@ package apigw
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"time"
 )
 
@@ -41,16 +38,19 @@ func (e Edge) Serve(ctx context.Context, event []byte, f Handler) ([]byte, error
 		e.Log.LogAttrs(ctx, slog.LevelError, "request", slog.Any("cause", err))
 		return nil, err
 	}
+	cors := e.crossOrigin(r)
 	response, refusal := e.answer(ctx, r, f)
-	text, err := encode(response, e.crossOrigin(r))
+	text, err := encode(response, cors)
 	if err != nil {
 		refusal = asError(err, r.RequestID)
 		response = refusal.response()
-		if text, err = encode(response, e.crossOrigin(r)); err != nil {
+		if text, err = encode(response, cors); err != nil {
 			return nil, err
 		}
 	}
-	e.record(ctx, r, response.Status, refusal, time.Since(start))
+	if level := levelOf(response.Status, refusal); e.Log.Enabled(ctx, level) {
+		e.record(ctx, level, r, response.Status, refusal, start)
+	}
 	return text, nil
 }
 
@@ -78,75 +78,29 @@ func guarded(ctx context.Context, r *Request, f Handler) (_ Response, err error)
 	return f(ctx, r)
 }
 
+func levelOf(status int, refusal *Error) slog.Level {
+	switch {
+	case refusal == nil:
+		return slog.LevelInfo
+	case refusal.Code == Internal:
+		return slog.LevelError
+	case refusal.Cause != nil && status >= http.StatusInternalServerError:
+		return slog.LevelWarn
+	}
+	return slog.LevelDebug
+}
+
 // record logs the route's template, since the path is the caller's own text.
-func (e Edge) record(ctx context.Context, r *Request, status int, refusal *Error, took time.Duration) {
-	level := slog.LevelInfo
+func (e Edge) record(ctx context.Context, level slog.Level, r *Request, status int, refusal *Error, start time.Time) {
 	attrs := []slog.Attr{
-		slog.String("requestId", r.RequestID), slog.String("method", r.Method),
-		slog.String("route", r.Resource), slog.Int("status", status), slog.Float64("ms", took.Seconds()*1000),
+		slog.String("requestId", r.RequestID), slog.String("method", r.Method), slog.String("route", r.Resource),
+		slog.Int("status", status), slog.Float64("ms", time.Since(start).Seconds()*1000),
 	}
 	if refusal != nil {
-		level = slog.LevelDebug
 		attrs = append(attrs, slog.String("code", string(refusal.Code)))
 		if refusal.Cause != nil {
 			attrs = append(attrs, slog.String("cause", refusal.Cause.Error()))
-			if status >= http.StatusInternalServerError {
-				level = slog.LevelWarn
-			}
-		}
-		if refusal.Code == Internal {
-			level = slog.LevelError
 		}
 	}
 	e.Log.LogAttrs(ctx, level, "request", attrs...)
-}
-
-func (e Edge) isPreflight(r *Request) bool {
-	return len(e.Origins) > 0 && r.Method == http.MethodOptions &&
-		r.Header("Origin") != nil && r.Header("Access-Control-Request-Method") != nil
-}
-
-// crossOrigin returns the CORS headers of an answer, nil where CORS is off.
-func (e Edge) crossOrigin(r *Request) map[string]string {
-	if len(e.Origins) == 0 {
-		return nil
-	}
-	// Caches must know that the answer depends on it, also where it is not allowed.
-	headers := map[string]string{"Vary": "Origin"}
-	origin := r.Header("Origin")
-	if len(origin) != 1 || !slices.Contains(e.Origins, origin[0]) {
-		return headers
-	}
-	headers["Access-Control-Allow-Origin"] = origin[0]
-	if e.isPreflight(r) {
-		headers["Access-Control-Allow-Methods"] = "GET, POST, DELETE"
-		headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, Idempotency-Key, X-Admission-Pass"
-		headers["Access-Control-Max-Age"] = "600"
-		return headers
-	}
-	headers["Access-Control-Expose-Headers"] = "Location, Retry-After"
-	return headers
-}
-
-// encode writes the form that API Gateway expects of a proxy.
-func encode(r Response, more map[string]string) ([]byte, error) {
-	headers := map[string]string{"Cache-Control": "no-store"}
-	body, ok := r.Body.([]byte)
-	if !ok && r.Body != nil {
-		var err error
-		if body, err = json.Marshal(r.Body); err != nil {
-			return nil, fmt.Errorf("apigw: body: %w", err)
-		}
-	}
-	if len(body) > 0 {
-		headers["Content-Type"] = "application/json"
-	}
-	for _, set := range []map[string]string{more, r.Headers} {
-		maps.Copy(headers, set)
-	}
-	return json.Marshal(struct {
-		StatusCode int               `json:"statusCode"`
-		Headers    map[string]string `json:"headers"`
-		Body       string            `json:"body"`
-	}{r.Status, headers, string(body)})
 }

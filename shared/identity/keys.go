@@ -58,27 +58,34 @@ func FetchedKeys(url string, cooldown time.Duration, now func() time.Time) *Keys
 	return k
 }
 
-// find takes no lock for a known key that is not old, so that what strangers cause cannot slow
-// a shopper.
-func (k *Keys) find(ctx context.Context, name keyName) (any, error) {
+// current is the set that is known now, nil if there is none. An old one is
+// fetched again beside the work.
+func (k *Keys) current(ctx context.Context) *keySet {
 	set := k.set.Load()
+	if set != nil && k.fetch != nil && k.now().Sub(set.fetchedAt) > maxAge {
+		k.refresh(ctx)
+	}
+	return set
+}
+
+// find also returns the set that has the key. It takes no lock for a known key that
+// is not old, so that what strangers cause cannot slow a shopper.
+func (k *Keys) find(ctx context.Context, name keyName) (any, *keySet, error) {
+	set := k.current(ctx)
 	if key, ok := set.lookup(name); ok {
-		if k.fetch != nil && k.now().Sub(set.fetchedAt) > maxAge {
-			k.refresh(ctx)
-		}
-		return key, nil
+		return key, set, nil
 	}
 	err := k.await(ctx)
 	set = k.set.Load()
 	if key, ok := set.lookup(name); ok {
-		return key, nil
+		return key, set, nil
 	}
 	// Without keys, or without the time to wait for newer ones, nothing is known
 	// about the caller.
 	if set == nil || ctx.Err() != nil {
-		return nil, errors.Join(ErrKeysUnavailable, err)
+		return nil, nil, errors.Join(ErrKeysUnavailable, err)
 	}
-	return nil, unauthenticated("unknown key")
+	return nil, nil, unauthenticated("unknown key")
 }
 
 // await returns when a fetch has ended, at once if it is too early for another.

@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type keySet struct {
 	byName    map[keyName]any
 	only      map[jose.SignatureAlgorithm]any // where exactly one key has the algorithm
 	fetchedAt time.Time
+	digest    digest // of the text: sets that look the same are the same
 }
 
 // lookup also finds the only key of an algorithm for a token that names none.
@@ -94,7 +96,7 @@ func parseKeySet(text []byte) (*keySet, error) {
 	if err := json.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("identity: key set: %w", err)
 	}
-	set := &keySet{byName: map[keyName]any{}, only: map[jose.SignatureAlgorithm]any{}}
+	set := &keySet{byName: map[keyName]any{}, only: map[jose.SignatureAlgorithm]any{}, digest: sha256.Sum256(text)}
 	count := map[jose.SignatureAlgorithm]int{}
 	for _, raw := range document.Keys {
 		var key jose.JSONWebKey

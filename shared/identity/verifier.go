@@ -9,6 +9,7 @@ package identity
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -30,6 +31,7 @@ type Verifier struct {
 	audience string
 	skew     time.Duration
 	now      func() time.Time
+	verified verified
 }
 
 // NewVerifier accepts tokens of that issuer for that audience, which both must
@@ -62,32 +64,53 @@ func (v *Verifier) Shopper(ctx context.Context, token string) (userID string, er
 	if len(token) > maxToken {
 		return "", unauthenticated("token is too long")
 	}
+	id := sha256.Sum256([]byte(token))
+	if set := v.keys.current(ctx); set != nil {
+		if c, ok := v.verified.get(set.digest, id); ok {
+			if err := v.inTime(&c); err != nil {
+				return "", err
+			}
+			return c.Subject, nil
+		}
+	}
+	c, set, err := v.verify(ctx, token)
+	if err != nil {
+		return "", err
+	}
+	if canonical(token) {
+		v.verified.put(set.digest, id, c)
+	}
+	return c.Subject, nil
+}
+
+// verify also returns the key set that knew the token's key.
+func (v *Verifier) verify(ctx context.Context, token string) (*jwt.Claims, *keySet, error) {
 	// Strict about its JSON: a key that appears twice is an error, here and below.
 	jws, err := jose.ParseSignedCompact(token, algorithms)
 	if err != nil {
-		return "", unauthenticated("token cannot be read")
+		return nil, nil, unauthenticated("token cannot be read")
 	}
 	header := jws.Signatures[0].Protected
 	// The library knows one critical header, b64, which has no place in a JWT.
 	if _, ok := header.ExtraHeaders["crit"]; ok {
-		return "", unauthenticated("critical header")
+		return nil, nil, unauthenticated("critical header")
 	}
-	key, err := v.keys.find(ctx, keyName{header.KeyID, jose.SignatureAlgorithm(header.Algorithm)})
+	key, set, err := v.keys.find(ctx, keyName{header.KeyID, jose.SignatureAlgorithm(header.Algorithm)})
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
 	payload, err := jws.Verify(key)
 	if err != nil {
-		return "", unauthenticated("signature")
+		return nil, nil, unauthenticated("signature")
 	}
 	var c claims
 	if err := json.Unmarshal(payload, &c); err != nil {
-		return "", unauthenticated("claims cannot be read")
+		return nil, nil, unauthenticated("claims cannot be read")
 	}
 	if err := v.check(&c); err != nil {
-		return "", err
+		return nil, nil, err
 	}
-	return c.Subject, nil
+	return &c.Claims, set, nil
 }
 
 // claims are what a token says. Amazon Cognito's access tokens have no aud: they
@@ -118,6 +141,11 @@ func (v *Verifier) check(claims *claims) error {
 	case !sale.ValidUserID(claims.Subject):
 		return unauthenticated("subject")
 	}
+	return v.inTime(&claims.Claims)
+}
+
+// inTime judges exp, nbf and iat, which is all that changes about a good token.
+func (v *Verifier) inTime(claims *jwt.Claims) error {
 	if err := claims.ValidateWithLeeway(jwt.Expected{Time: v.now()}, v.skew); err != nil {
 		return unauthenticated("expired or not valid yet")
 	}

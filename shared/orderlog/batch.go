@@ -52,11 +52,28 @@ type eventRecord struct {
 // [Decode] refuses it alone; headers that cannot be read are left out. An event
 // of another kind, or with a record that has no place in the log, is an error.
 func ParseBatch(text []byte) ([]Record, error) {
+	records, ok := scanBatch(text)
+	if !ok {
+		var err error
+		if records, err = decodeBatch(text); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(records, func(a, b Record) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
+	})
+	return records, nil
+}
+
+func isKafka(source string) bool { return source == "aws:kafka" || source == "SelfManagedKafka" }
+
+// decodeBatch reads any event that encoding/json does, in no order.
+func decodeBatch(text []byte) ([]Record, error) {
 	var e event
 	if err := json.Unmarshal(text, &e); err != nil {
 		return nil, fmt.Errorf("orderlog: event: %w", err)
 	}
-	if e.Source != "aws:kafka" && e.Source != "SelfManagedKafka" {
+	if !isKafka(e.Source) {
 		return nil, fmt.Errorf("orderlog: event: source %q is not Kafka", e.Source)
 	}
 	if e.Records == nil {
@@ -76,9 +93,6 @@ func ParseBatch(text []byte) ([]Record, error) {
 			})
 		}
 	}
-	slices.SortStableFunc(records, func(a, b Record) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
-	})
 	return records, nil
 }
 
@@ -145,8 +159,11 @@ func fromBase64(text string) []byte {
 
 // parseHeaders reads [{"name":[118,-36]}]: Java's bytes are signed.
 func parseHeaders(text json.RawMessage) []Header {
+	if len(text) == 0 || string(text) == "[]" {
+		return nil
+	}
 	var list []map[string][]int16
-	if len(text) == 0 || string(text) == "[]" || json.Unmarshal(text, &list) != nil {
+	if json.Unmarshal(text, &list) != nil {
 		return nil
 	}
 	var headers []Header
