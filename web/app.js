@@ -1,200 +1,202 @@
-// The sale's page: countdown, purchase, and what became of the order. It shows what
-// the server says: an order counts as placed only once it is payable.
+// The sale's page: it asks the server what is, and shows it. docs/page.md tells how a shop
+// sets it up.
 
-const $ = (id) => document.getElementById(id);
-const pollEvery = 1000;
+import { Admission } from "./admission.js";
+import { backoff, Bell, call, passes, wait } from "./api.js";
+import { Clock } from "./clock.js";
+import { isActive, isFinal, offer, orderPhase, salePhase, untilPoll } from "./order.js";
+import { forget, purchase } from "./purchase.js";
+import { Session } from "./session.js";
+import { switchLanguage } from "./text.js";
+import { bind, focusOrder, render } from "./view.js";
+
+const clock = new Clock();
+const saleBell = new Bell();
+const orderBell = new Bell();
+const tabs = new BroadcastChannel("flashsale order");
+const paying = "flashsale paying"; // the order whose payment was begun in this tab
 
 let config;
+let session;
+let admission;
 let sale; // the last answer about the sale
-let clockOffset = 0; // server time minus ours
-let session; // {user, token}
+let lots = false; // a purchase was refused for want of a pass
 let order; // the last answer about the own order
-let buying = false;
+let buying; // the item that is being asked for
+let cancelling = false;
+let trouble; // with the order, or with the whole page
+let link; // with the connection
+let notes = {}; // by item, what the last press came to
 
-const refusals = {
-  SOLD_OUT: "Sold out. Units that are not paid for come back; try again in a while.",
-  SALE_CLOSED: "The sale is over.",
-  SALE_NOT_OPEN: "The sale is not open yet.",
-  TOO_MANY_REQUESTS: "Too many tries. Please wait a moment.",
-  UNAUTHENTICATED: "Please log in again.",
-};
+// saleId is the address's own, so one page can show several sales.
+const saleId = () => new URLSearchParams(location.search).get("sale") ?? String(config.saleId);
+const held = () => Boolean(order) && isActive(order);
 
-const orderTexts = {
-  PAID: ["Paid", "Thank you. The item is yours."],
-  EXPIRED: ["Expired", "The time to pay is over. You can buy again."],
-  CANCELLED: ["Cancelled", "The order was cancelled. You can buy again."],
-  REJECTED: ["Not placed", "The order could not be placed. You can try again."],
-};
-
-const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const serverNow = () => Date.now() + clockOffset;
-const say = (text) => { $("message").textContent = text; };
-
-// call returns the status, the body, and how long to wait before asking again. A
-// network error is a status of 0: nothing is known then. Only calls for a shopper
-// carry the token: the others can be cached.
-async function call(path, { shopper, ...options } = {}) {
-  const headers = { ...options.headers };
-  if (shopper) headers.Authorization = `Bearer ${shopper.token}`;
-  try {
-    const response = await fetch(path, { ...options, headers, signal: AbortSignal.timeout(10_000) });
-    const retryAfter = Number(response.headers.get("Retry-After")) * 1000;
-    return { status: response.status, body: await response.json(), retryAfter };
-  } catch {
-    return { status: 0, body: {}, retryAfter: 0 };
+function draw() {
+  const s = { session, sale, trouble, link: link ?? (session.failed ? "signInFailed" : undefined) };
+  if (sale) {
+    const now = clock.now();
+    const needsPass = lots || Boolean(sale.admission);
+    Object.assign(s, { now, needsPass, order, buying, notes, cancelling, held: held() });
+    s.phase = salePhase(sale, now);
+    s.turn = admission.turn(sale, session.user);
+    s.offers = sale.items.map((item) => offer({ ...s, item, signedIn: session.user }));
+    s.pictures = config.pictures ?? {};
+    if (order) {
+      s.orderPhase = orderPhase(order, now, sessionStorage.getItem(paying) === order.orderId);
+      s.payLink = config.payment?.replaceAll("{orderId}", order.orderId);
+    }
+    if (needsPass && !s.held && s.phase !== "closed") admission.need(sale, session);
   }
+  render(s);
+}
+
+// heard keeps what an answer, or none, says about the connection.
+function heard(answer) {
+  link = passes(answer) ? answer.status ? "crowded" : navigator.onLine ? "unreachable" : "offline" : undefined;
 }
 
 async function watchSale() {
-  for (;;) {
-    const before = Date.now();
-    const { status, body } = await call(`${config.api}/${config.saleId}`);
-    if (status === 200) {
-      sale = body;
-      // Half the round trip is the best guess of the answer's age.
-      clockOffset = Date.parse(body.serverTime) - (before + Date.now()) / 2;
-      $("name").textContent = body.name;
-      document.title = body.name;
-      showItems();
-    } else if (!sale) {
-      $("clock").textContent = status === 404 ? "There is no such sale." : "Waiting for the server";
+  for (let failed = 0; ;) {
+    const answer = await call(`${config.api}/${saleId()}`);
+    heard(answer);
+    if (answer.status === 200) {
+      if (!sale) trouble = undefined;
+      sale = answer.body;
+      clock.learn(Date.parse(sale.serverTime));
+      failed = 0;
+    } else if (!passes(answer) && !sale) {
+      trouble = answer.code === "UNKNOWN_SALE" ? answer.code : "INTERNAL";
     }
-    await wait(pollEvery + Math.random() * 200);
+    draw();
+    await saleBell.wait(answer.status === 200 ? untilPoll(sale, clock.now(), held()) : backoff(failed++, answer.retryAfter));
   }
 }
 
-function duration(ms) {
-  const s = Math.max(0, Math.ceil(ms / 1000));
-  const two = (n) => String(n).padStart(2, "0");
-  return `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
-}
-
-function showClock() {
-  if (sale) {
-    const opens = Date.parse(sale.opensAt) - serverNow();
-    const closes = Date.parse(sale.closesAt) - serverNow();
-    let text = `Open for ${duration(closes)}`;
-    if (sale.state === "PAUSED") text = "Paused for a moment";
-    else if (closes <= 0 || sale.state === "CLOSED") text = "The sale is over";
-    else if (opens > 0) text = `Opens in ${duration(opens)}`;
-    else if (sale.state !== "OPEN") text = "Opening";
-    $("clock").textContent = text;
+// findOrder asks for the shopper's order in this sale: after a reload, in a second tab, after an
+// answer that was lost. It never buys.
+async function findOrder() {
+  const { user } = session;
+  for (let n = 0; user && session.user === user; n++) {
+    const answer = await call(`${config.api}/${saleId()}/my-order`, { token: await session.token() });
+    if (session.user !== user) return;
+    if (answer.status === 200) return void follow(answer.body);
+    if (answer.status === 401) return void session.token(true);
+    if (!passes(answer)) return;
+    heard(answer);
+    await orderBell.wait(backoff(n, answer.retryAfter));
   }
-  if (order?.payable) showOrder(); // its own countdown
 }
 
-const isActive = () => Boolean(order) && (order.status === "PENDING" || order.status === "PAID");
-
-function showItems() {
-  const list = $("items");
-  for (const item of sale.items) {
-    let row = list.querySelector(`[data-id="${item.itemId}"]`);
-    if (!row) {
-      row = $("item").content.firstElementChild.cloneNode(true);
-      row.dataset.id = item.itemId;
-      row.querySelector("button").addEventListener("click", () => buy(row.dataset.id));
-      list.append(row);
+// follow shows an order until it can change no more. Another order or shopper ends it.
+async function follow(found) {
+  const { user } = session;
+  const mine = () => session.user === user && order?.orderId === found.orderId;
+  const followed = mine() && !isFinal(order);
+  order = { ...(mine() && order), ...found };
+  trouble = undefined;
+  orderBell.ring();
+  if (followed) return;
+  for (let failed = 0; !isFinal(order);) {
+    draw();
+    await orderBell.wait(failed ? backoff(failed - 1, 0) : order.payable ? 2000 : 1000);
+    if (!mine()) return;
+    const answer = await call(`${config.api}/orders/${found.orderId}`, { token: await session.token() });
+    if (!mine()) return;
+    heard(answer);
+    failed = answer.status === 200 ? 0 : failed + 1;
+    if (isFinal(order)) break; // cancelled meanwhile
+    if (answer.status === 200) order = answer.body;
+    else if (answer.status === 401 && !await session.token(true)) return;
+    else if (answer.status === 404) {
+      order = undefined;
+      return void findOrder();
     }
-    row.querySelector(".item-name").textContent = item.name;
-    row.querySelector(".item-price").textContent = `${item.price} ${item.currency}`;
-    const button = row.querySelector("button");
-    button.textContent = item.soldOut ? "Sold out" : "Buy";
-    button.disabled = !item.purchaseUrl || item.soldOut || !session || buying || isActive();
+    if (answer.retryAfter) await wait(answer.retryAfter);
   }
-}
-
-// The same key for every try of one shopper and item: a try whose answer was lost is
-// answered again instead of refused.
-function idempotencyKey(itemId) {
-  const name = `key ${session.user} ${itemId} ${order?.orderId ?? ""}`;
-  let key = sessionStorage.getItem(name);
-  if (!key) {
-    key = crypto.randomUUID();
-    sessionStorage.setItem(name, key);
-  }
-  return key;
+  forget(saleId(), user);
+  sessionStorage.removeItem(paying);
+  saleBell.ring();
+  draw();
 }
 
 async function buy(itemId) {
-  const url = sale.items.find((item) => String(item.itemId) === itemId)?.purchaseUrl;
-  if (!url || buying) return;
-  buying = true;
-  showItems();
-  const shopper = session;
-  const key = idempotencyKey(itemId);
-  say("Asking");
-  for (let tries = 0; ; tries++) {
-    const { status, body, retryAfter } = await call(url, { shopper, method: "POST", headers: { "Idempotency-Key": key } });
-    if (shopper !== session) break;
-    if (status === 202 || body.error === "ALREADY_PURCHASED") {
-      say(status === 202 ? "" : "You already have an order in this sale.");
-      followOrder(body.orderId);
-      break;
-    }
-    if (tries < 20 && (status === 0 || status === 503)) {
-      say("Very busy. Trying again for you.");
-      await wait((retryAfter || 1000) + Math.random() * 500);
-      continue;
-    }
-    say(refusals[body.error] ?? body.message ?? "Something went wrong. Please try again.");
-    break;
-  }
-  buying = false;
-  showItems();
-}
-
-function showOrder() {
-  $("order").hidden = !order;
-  if (!order) return;
-  let texts = orderTexts[order.status];
-  if (order.payable) {
-    texts = ["Reserved for you", `Pay within ${duration(Date.parse(order.payBy) - serverNow())}.`];
-  } else if (order.status === "PENDING") {
-    texts = order.payBy ? ["Time is over", "The time to pay is over."] : ["Being processed", "Your order is being written. Please wait."];
-  }
-  $("order-title").textContent = texts[0];
-  $("order-text").textContent = texts[1];
-  $("order-id").textContent = order.orderId;
-}
-
-// followOrder shows an order until it can change no more. A new one, or another
-// shopper, ends it.
-async function followOrder(orderId) {
-  const shopper = session;
-  order = { orderId, status: "PENDING", payable: false };
-  while (shopper === session && order?.orderId === orderId && order.status === "PENDING") {
-    showOrder();
-    const { status, body } = await call(`${config.api}/orders/${orderId}`, { shopper });
-    if (shopper !== session || order?.orderId !== orderId) return;
-    if (status === 200) order = body;
-    showOrder();
-    showItems();
-    await wait(pollEvery);
-  }
-}
-
-async function login(event) {
-  event.preventDefault();
-  const user = $("user").value;
-  const { status, body } = await call(config.login, { method: "POST", body: JSON.stringify({ user }) });
-  if (status !== 200) {
-    say(body.message ?? "The login failed.");
+  if (!session.user) return void session.signIn();
+  buying = itemId;
+  notes = {};
+  draw();
+  const result = await purchase({
+    api: config.api, saleId: saleId(), itemId, session,
+    pass: () => admission.pass(sale, session.user),
+    tell: (why) => { notes = { [itemId]: why }; draw(); },
+  });
+  buying = undefined;
+  notes = {};
+  if (result.orderId) {
+    if (result.before) notes[itemId] = "already";
+    else result.itemId = itemId;
+    follow({ status: "PENDING", payable: false, ...result });
+    tabs.postMessage(saleId());
+    focusOrder();
     return;
   }
-  const shopper = { user, token: body.token };
-  session = shopper;
-  order = undefined;
-  $("who").textContent = `Logged in as ${user}`;
-  say("");
-  showOrder();
-  // A reload or a lost answer must not lose the order.
-  const mine = await call(`${config.api}/${config.saleId}/my-order`, { shopper });
-  if (mine.status === 200 && shopper === session && !order) followOrder(mine.body.orderId);
-  if (sale) showItems();
+  if (result.code === "ADMISSION_REQUIRED") {
+    lots = true;
+    admission.refused(result.notBefore);
+  }
+  // The edge asks for the pass before anybody looks for an own order.
+  if (result.code === "GAVE_UP" || result.code === "ADMISSION_REQUIRED") findOrder();
+  if (result.code && result.code !== "SALE_CLOSED") notes[itemId] = result.code; // the sale says that one
+  saleBell.ring();
+  draw();
 }
 
-config = await (await fetch("config.json")).json();
-$("user").value = `u${Math.floor(Math.random() * 1e6)}`;
-$("login").addEventListener("submit", login);
-setInterval(showClock, 250);
-watchSale();
+async function cancel() {
+  const { orderId } = order;
+  cancelling = true;
+  for (let n = 0; n < 4 && cancelling; n++) {
+    draw();
+    const answer = await call(`${config.api}/orders/${orderId}`, { method: "DELETE", token: await session.token() });
+    if (order?.orderId !== orderId) break;
+    trouble = answer.status === 200 || answer.status === 409 ? undefined : "notCancelled";
+    if (answer.status === 200) order = answer.body;
+    if (passes(answer)) await wait(backoff(n, answer.retryAfter));
+    else cancelling = false;
+  }
+  cancelling = false;
+  tabs.postMessage(saleId());
+  orderBell.ring(); // who follows the order sees its end
+  draw();
+}
+
+// Another shopper has other orders.
+function changed() {
+  order = undefined;
+  notes = {};
+  lots = false;
+  findOrder();
+  draw();
+}
+
+async function start() {
+  config = await (await fetch("config.json", { cache: "no-cache" })).json();
+  session = new Session(config.identity ?? {}, changed);
+  admission = new Admission(config.api, clock);
+  bind({
+    buy, cancel,
+    language: () => { switchLanguage(); draw(); },
+    sign: () => (session.user ? session.signOut() : session.signIn()),
+    pay: () => sessionStorage.setItem(paying, order.orderId),
+  });
+  await session.open();
+  tabs.onmessage = ({ data }) => { if (data === saleId()) findOrder(); };
+  const wake = () => { saleBell.ring(); orderBell.ring(); };
+  addEventListener("online", wake);
+  addEventListener("pageshow", wake);
+  addEventListener("offline", () => { link = "offline"; draw(); });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) wake(); });
+  setInterval(draw, 200);
+  watchSale();
+}
+
+start().catch((error) => render({ trouble: String(error) }));

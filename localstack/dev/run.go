@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	site.open(newHandler(saleID, functions, provider, payments, s.log))
+	site.open(newHandler(saleID, s.saleFile, functions, provider, payments, s.log))
 	_, _ = fmt.Fprintf(out, "ready http://localhost:%d/\n", s.port)
 
 	select {

@@ -94,7 +94,7 @@ func answers(t *testing.T, d *dev, saleID uint32) {
 			t.Errorf("%s %s: %d %s, want %d with %s", test.method, test.path, response.StatusCode, body, test.status, test.want)
 		}
 		policy := response.Header.Get("Content-Security-Policy")
-		if test.path == "/" && test.status == http.StatusOK && !strings.Contains(policy, "default-src 'self'") {
+		if test.path == "/" && test.status == http.StatusOK && !strings.Contains(policy, "default-src 'none'") {
 			t.Errorf("the page's policy is %q", policy)
 		}
 	}

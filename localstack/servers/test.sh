@@ -43,8 +43,10 @@ summary() {
 }
 
 run_all() {
-	local layer folders began ok verdicts=() failed=0
+	local layer folders began ok installing verdicts=() failed=0
 	need_compiler
+	localstack/browser/install.sh &
+	installing=$!
 	# Compiling needs no server, so it fills the time of their start. Errors show up again below.
 	echo "compiling, and starting the servers meanwhile"
 	go build -race ./... >/dev/null 2>&1 &
@@ -54,6 +56,7 @@ run_all() {
 	eval "$("$servers" env)"
 	export REQUIRE_SERVERS=1
 	wait $! || true
+	wait $installing || true # without Chromium the tests of the page fail, and say so
 	echo "compiled in $((SECONDS - began)) s"
 	"$servers" status
 	go test -count=1 -v -run '^TestVersions$' ./localstack/servers | sed -n 's/.*_test.go:[0-9]*: using/using/p'

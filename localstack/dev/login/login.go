@@ -1,5 +1,5 @@
 // Package login is an identity provider for development: it hands anybody a token
-// for any user.
+// for any user, by a plain call or by OpenID Connect's authorization code with PKCE.
 //
 // It promises tokens that a verifier accepts or refuses for the same reasons as
 // production's: real signatures by keys in a JWKS, and every claim can be overridden
@@ -40,6 +40,7 @@ type Provider struct {
 	audience string
 	now      func() time.Time
 	keys     map[jose.SignatureAlgorithm]jose.JSONWebKey // private
+	codes    codes
 }
 
 // New makes a provider with fresh keys, one for ES256 and one for RS256.
@@ -52,7 +53,7 @@ func New(issuer, audience string, now func() time.Time) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("login: key: %w", err)
 	}
-	return &Provider{issuer: issuer, audience: audience, now: now, keys: map[jose.SignatureAlgorithm]jose.JSONWebKey{
+	return &Provider{issuer: issuer, audience: audience, now: now, codes: codes{grants: make(map[string]grant)}, keys: map[jose.SignatureAlgorithm]jose.JSONWebKey{
 		jose.ES256: {Key: ec, KeyID: "dev-es256", Algorithm: string(jose.ES256), Use: "sig"},
 		jose.RS256: {Key: rs, KeyID: "dev-rs256", Algorithm: string(jose.RS256), Use: "sig"},
 	}}, nil
@@ -75,7 +76,8 @@ type request struct {
 	Count  *int                       `json:"count"`
 }
 
-// Handler answers POST /dev/login and GET /dev/jwks.json.
+// Handler answers POST /dev/login, GET /dev/jwks.json, and what the page signs in by:
+// /dev/authorize and POST /dev/token.
 func (p *Provider) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /dev/jwks.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -106,6 +108,9 @@ func (p *Provider) Handler() http.Handler {
 		}
 		_ = json.NewEncoder(w).Encode(map[string]string{"token": token})
 	})
+	mux.HandleFunc("GET /dev/authorize", p.authorize)
+	mux.HandleFunc("POST /dev/authorize", p.authorize)
+	mux.HandleFunc("POST /dev/token", p.exchange)
 	return mux
 }
 
