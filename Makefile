@@ -70,7 +70,7 @@ invoke: ## one function as Lambda runs it, with its golden event (FUNCTION=purch
 
 chaos: ## breaks the system while it sells, on servers of its own, and prints what held (FAULT=flushall,failover)
 	@go build -o build/chaos ./localstack/chaos
-	@build/chaos $(if $(FAULT),-fault '$(FAULT)')
+	@build/chaos -markdown build/chaos.md $(if $(FAULT),-fault '$(FAULT)')
 
 clean: ## removes what was built; servers and caches stay
 	rm -rf build

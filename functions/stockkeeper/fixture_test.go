@@ -28,7 +28,7 @@ func open(t *testing.T, log recovery.Log) *desk {
 	t.Helper()
 	shop := shoptest.OpenShop(t, servers.RedisURL(t), servers.Database(t, migrations.Hash(), shoptest.Migrate))
 	return &desk{shop, &stockkeeper.Handler{
-		Orders: shop.Orders, Stock: shop.Stock, Log: slog.New(slog.DiscardHandler), Now: shop.Now,
+		Orders: shop.Orders, Stock: shop.Stock, Log: slog.New(slog.DiscardHandler),
 		Keeper: &recovery.Keeper{
 			Orders: shop.Orders, Stock: shop.Stock, Log: log,
 			Backlog: func(context.Context) (int64, error) { return 0, nil },

@@ -40,7 +40,6 @@ type Handler struct {
 	Keeper *recovery.Keeper
 	Feed   Feed // nil tells nobody: the events wait
 	Log    *slog.Logger
-	Now    func() time.Time
 	Pause  time.Duration // between the passes of one invocation
 }
 
@@ -83,8 +82,10 @@ func (h *Handler) pass(ctx context.Context, sum *Result) error {
 
 func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error {
 	if !l.Loaded {
-		if now := h.Now(); now.Before(l.OpensAt.Add(-loadAhead)) || !now.Before(l.ClosesAt) {
-			return nil
+		// By the clock that opens it: this host's may be minutes off.
+		now, err := h.Stock.Clock(ctx)
+		if err != nil || now.Before(l.OpensAt.Add(-loadAhead)) || !now.Before(l.ClosesAt) {
+			return err
 		}
 		first, err := h.Keeper.Load(ctx, l.ID)
 		if first {

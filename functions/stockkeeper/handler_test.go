@@ -35,9 +35,29 @@ func TestLoadsInTime(t *testing.T) {
 		}
 	}
 	d.passes(t, stockkeeper.Result{})
-	d.Passes(5*time.Minute + time.Second)
+	if _, err := d.Pool.Exec(t.Context(), `UPDATE flash_sale SET opens_at = opens_at - interval '6 minutes' WHERE id = $1`, int64(later.ID)); err != nil {
+		t.Fatal(err)
+	}
 	d.passes(t, stockkeeper.Result{Loaded: 1})
 	d.WantUnits(t, later, 0, [4]int64{10, 0, 0, 0})
+}
+
+// TestLoadsByRedisClock has a host and a database whose clocks are off: a sale that Redis is about to
+// open must be loaded, and one that it has closed must not.
+func TestLoadsByRedisClock(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]time.Duration{"behind": -20 * time.Minute, "ahead": 2 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t, unused{t})
+			d.Passes(off)
+			soon := d.later(t, 5*time.Minute)
+			d.passes(t, stockkeeper.Result{Loaded: 1})
+			if got := d.Outcome(t, soon, 0, "u1"); got != stock.NotOpen {
+				t.Errorf("got %v, want not open", got)
+			}
+		})
+	}
 }
 
 // TestLoadsOnce has passes at once, and passes while units are sold.

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -15,6 +16,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,13 +35,14 @@ func main() {
 	redis.SetLogger(quiet{})
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
-	switch {
-	case errors.Is(err, errBroken):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		os.Exit(2)
+	if err == nil {
+		return
 	}
+	fmt.Fprintln(os.Stderr, "chaos:", err)
+	if errors.Is(err, errBroken) {
+		os.Exit(1)
+	}
+	os.Exit(2)
 }
 
 // quiet drops what the Redis client would print: it returns the same as errors.
@@ -47,7 +50,7 @@ type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}
 
-func run(ctx context.Context, args []string, out io.Writer) (err error) {
+func run(ctx context.Context, args []string, out io.Writer) error {
 	if drill.IsChild() {
 		return drill.Child(ctx)
 	}
@@ -55,6 +58,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	names := flags.String("fault", "", "only these drills, by `name`, separated by commas")
 	list := flags.Bool("list", false, "list the drills")
 	keep := flags.Bool("keep", false, "leave the servers up for the next run")
+	markdown := flags.String("markdown", "", "also write the table to this `file`, as docs/faults.md has it")
 	verbose := flags.Bool("v", false, "show what the functions log")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -73,11 +77,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if *verbose {
 		level = slog.LevelInfo
 	}
-	park := drill.Park{Set: "chaos"}
-	if !*keep {
-		defer func() { err = errors.Join(err, park.Down()) }()
-	}
-	return all(ctx, drills, park, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), out)
+	rows, err := lanes(ctx, drills, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), out, *keep)
+	return errors.Join(err, write(*markdown, rows))
 }
 
 // chosen picks drills by their names; without names all.
@@ -97,25 +98,55 @@ func chosen(names string) ([]drill.Drill, error) {
 	return some, nil
 }
 
-func all(ctx context.Context, drills []drill.Drill, park drill.Park, log *slog.Logger, out io.Writer) error {
+// lanes are two series of drills at once, each on servers of its own.
+func lanes(ctx context.Context, drills []drill.Drill, log *slog.Logger, out io.Writer, keep bool) (rows []drill.Row, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var rows []drill.Row
-	var failed error
-	for _, d := range drills {
-		began := time.Now()
-		row, err := d.Run(ctx, park, log)
-		_, _ = fmt.Fprintf(out, "%-16s %3.0f s  %s\n", d.Name, time.Since(began).Seconds(), d.Fault)
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
+	var mu, starting sync.Mutex
+	var running sync.WaitGroup
+	found := map[string]drill.Row{}
+	for set, beside := range map[string]bool{"chaos": false, "chaos-beside": true} {
+		park := drill.Park{Set: set, Starting: &starting}
+		if !keep {
+			defer func() { err = errors.Join(err, park.Down()) }()
 		}
-		rows = append(rows, row)
+		running.Go(func() {
+			for _, d := range drills {
+				if d.Beside() != beside {
+					continue
+				}
+				began := time.Now()
+				row, failed := d.Run(ctx, park, log)
+				mu.Lock()
+				_, _ = fmt.Fprintf(out, "%-16s %3.0f s  %s\n", d.Name, time.Since(began).Seconds(), d.Fault)
+				if failed == nil {
+					found[d.Name] = row
+				}
+				err = errors.Join(err, failed)
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	for _, d := range drills {
+		if row, ok := found[d.Name]; ok {
+			rows = append(rows, row)
+		}
 	}
 	_, _ = fmt.Fprintln(out)
 	drill.Write(out, rows)
 	if slices.ContainsFunc(rows, func(r drill.Row) bool { return len(r.Broken) > 0 }) {
-		return errors.Join(errBroken, failed)
+		err = errors.Join(errBroken, err)
 	}
-	return failed
+	return rows, err
+}
+
+// write puts the table into a file; without a name nowhere.
+func write(name string, rows []drill.Row) error {
+	if name == "" {
+		return nil
+	}
+	var text bytes.Buffer
+	drill.Markdown(&text, rows)
+	return os.WriteFile(name, text.Bytes(), 0o644) //nolint:gosec // anybody may read it
 }

@@ -83,8 +83,11 @@ func TestArchive(t *testing.T) {
 			"close":       func() error { return s.Close(t.Context(), 7, "op") },
 			"lift doubts": func() error { return s.LiftDoubts(t.Context(), 7, 99, "keeper") },
 			"load":        func() error { _, err := s.FirstLoad(t.Context(), 7, "op", nil); return err },
-			"update":      func() error { _, err := s.UpdateSale(t.Context(), next, words("o", "c"), "op"); return err },
-			"note":        func() error { return s.Note(t.Context(), 7, "op", "redrive") },
+			"update": func() error {
+				_, err := s.UpdateSale(t.Context(), next, words("o", "c"), "op", time.Time{})
+				return err
+			},
+			"note": func() error { return s.Note(t.Context(), 7, "op", "redrive") },
 		} {
 			if err := act(); !errors.Is(err, order.ErrArchived) {
 				t.Errorf("%s: got %v, want ErrArchived", name, err)

@@ -91,6 +91,35 @@ func (s *Store) LiftDoubts(ctx context.Context, id sale.ID, seen int64, by strin
 		WHERE sale_id = $1::bigint AND reason = 'doubt' AND settings_version <= $2::bigint`, seen))
 }
 
+// BeginRebuild pauses the sale for a rebuild and returns the version that [Store.EndRebuild] is to be
+// told. With anew a pause that stands already is made anew: Redis has lost the sale once more, and
+// the rebuild of the loss before must not lift it.
+func (s *Store) BeginRebuild(ctx context.Context, id sale.ID, anew bool, by string) (seen int64, err error) {
+	if anew {
+		err = wrap("begin rebuild", s.steer(ctx, id, by, "pause", string(sale.PausedByRebuild), `
+			INSERT INTO flash_sale_pause (sale_id, reason, since, by, settings_version)
+			SELECT id, 'rebuild', COALESCE($2::timestamptz, now()), $3::text, settings_version + 1
+			FROM flash_sale WHERE id = $1::bigint
+			ON CONFLICT ON CONSTRAINT uq_one_pause_per_reason
+			DO UPDATE SET settings_version = EXCLUDED.settings_version`, s.now(), by))
+	} else {
+		err = s.Pause(ctx, id, sale.PausedByRebuild, by)
+	}
+	if err != nil {
+		return 0, err
+	}
+	settings, err := s.Settings(ctx, id)
+	return settings.Version, err
+}
+
+// EndRebuild lifts the pause of the rebuild that began with the version seen, unless it was made
+// anew since: then whoever did so lifts it.
+func (s *Store) EndRebuild(ctx context.Context, id sale.ID, seen int64, by string) error {
+	return wrap("end rebuild", s.steer(ctx, id, by, "resume", string(sale.PausedByRebuild), `
+		DELETE FROM flash_sale_pause
+		WHERE sale_id = $1::bigint AND reason = 'rebuild' AND settings_version <= $2::bigint`, seen))
+}
+
 // RaiseSettings gives the settings a version above seen, which a shard has, if
 // they have none yet: a restored database is behind Redis, and would be ignored.
 func (s *Store) RaiseSettings(ctx context.Context, id sale.ID, seen int64) error {

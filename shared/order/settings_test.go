@@ -27,6 +27,13 @@ func TestSettings(t *testing.T) {
 		doubts := func(items ...sale.ItemID) func() {
 			return func() { want.Doubts = append([]sale.ItemID{}, items...) }
 		}
+		begin := func(anew bool) error {
+			seen, err := s.BeginRebuild(ctx, 7, anew, "op")
+			if got, _ := s.Settings(ctx, 7); err == nil && seen != got.Version {
+				t.Errorf("begin a rebuild: got version %d, want %d", seen, got.Version)
+			}
+			return err
+		}
 		steps := []struct {
 			name   string
 			do     func() error
@@ -38,6 +45,11 @@ func TestSettings(t *testing.T) {
 			{"pause for another reason", func() error { return s.Pause(ctx, 7, sale.PausedByRebuild, "op") }, pauses("operator", "rebuild")},
 			{"lift one reason", func() error { return s.Resume(ctx, 7, sale.PausedByOperator, "op") }, pauses("rebuild")},
 			{"lift the other", func() error { return s.Resume(ctx, 7, sale.PausedByRebuild, "op") }, pauses()},
+			{"begin a rebuild", func() error { return begin(false) }, pauses("rebuild")},
+			{"go on with it", func() error { return begin(false) }, nil},
+			{"begin anew", func() error { return begin(true) }, pauses("rebuild")},
+			{"end the former", func() error { return s.EndRebuild(ctx, 7, want.Version-1, "op") }, nil},
+			{"end it", func() error { return s.EndRebuild(ctx, 7, want.Version, "op") }, pauses()},
 			{"doubt", func() error { return s.Doubt(ctx, 7, 702) }, doubts(702)},
 			{"doubt another item", func() error { return s.Doubt(ctx, 7, 701) }, doubts(701, 702)},
 			{"lift what an older pass saw", func() error { return s.LiftDoubts(ctx, 7, want.Version-2, "op") }, nil},
@@ -65,9 +77,9 @@ func TestSettings(t *testing.T) {
 		if got, err := s.Settings(ctx, 8); err != nil || got.Version != 1 {
 			t.Errorf("other sale: got %+v, %v, want version 1", got, err)
 		}
-		// Two pauses, two resumes, two lifts, one close: only what changed something. Doubts have no operator.
-		if n := s.count(t, `SELECT count(*) FROM operator_action WHERE actor = 'op' AND sale_id = 7`); n != 7 {
-			t.Errorf("audit: got %d lines, want 7", n)
+		// Two pauses, two resumes, two begins, one end, two lifts, one close: only what changed something. Doubts have no operator.
+		if n := s.count(t, `SELECT count(*) FROM operator_action WHERE actor = 'op' AND sale_id = 7`); n != 10 {
+			t.Errorf("audit: got %d lines, want 10", n)
 		}
 	})
 }
@@ -88,6 +100,8 @@ func TestUnknownSale(t *testing.T) {
 		"close":             func() error { return s.Close(ctx, 99, "op") },
 		"doubt":             func() error { return s.Doubt(ctx, 99, 701) },
 		"doubt, wrong item": func() error { return s.Doubt(ctx, 7, 999) },
+		"begin a rebuild":   func() error { _, err := s.BeginRebuild(ctx, 99, true, "op"); return err },
+		"end a rebuild":     func() error { return s.EndRebuild(ctx, 99, 1, "op") },
 		"lift":              func() error { return s.LiftDoubts(ctx, 99, 1, "op") },
 	}
 	for name, call := range calls {

@@ -15,7 +15,7 @@ import (
 )
 
 // openingMargin is how long before its opening a loaded sale counts as open:
-// Redis' clock may be ahead, and it must hear of the change before it sells.
+// Redis must hear of the change before it sells, and its clock may be ahead of what it said.
 const openingMargin = 2 * time.Second
 
 // UpdateSale gives a sale another description and tells what it changed, field
@@ -24,15 +24,18 @@ const openingMargin = 2 * time.Second
 // and anything else is a [RefusedError]. A time in the words of the former
 // definition stays the time it was, whatever the words would mean now.
 //
+// Redis' clock decides what has opened, so the caller hands over what it says, if the sale is loaded:
+// the database's may be behind.
+//
 // What changed holds in the rows at once. The shards of a loaded sale must then
 // hear of it: settings and ledger have new versions.
-func (s *Store) UpdateSale(ctx context.Context, next sale.Sale, definition []byte, by string) (changed []string, err error) {
+func (s *Store) UpdateSale(ctx context.Context, next sale.Sale, definition []byte, by string, opener time.Time) (changed []string, err error) {
 	var text bytes.Buffer
 	if err := json.Compact(&text, definition); err != nil {
 		return nil, wrap("update sale: definition", err)
 	}
 	err = s.change(ctx, func(tx pgx.Tx) (err error) {
-		changed, err = s.update(ctx, tx, next, text.String(), by)
+		changed, err = s.update(ctx, tx, next, text.String(), by, opener)
 		return err
 	})
 	if err != nil {
@@ -41,7 +44,7 @@ func (s *Store) UpdateSale(ctx context.Context, next sale.Sale, definition []byt
 	return changed, nil
 }
 
-func (s *Store) update(ctx context.Context, tx pgx.Tx, next sale.Sale, definition, by string) ([]string, error) {
+func (s *Store) update(ctx context.Context, tx pgx.Tx, next sale.Sale, definition, by string, opener time.Time) ([]string, error) {
 	if err := lockSale(ctx, tx, next.ID); err != nil {
 		return nil, err
 	}
@@ -70,7 +73,8 @@ func (s *Store) update(ctx context.Context, tx pgx.Tx, next sale.Sale, definitio
 	next.OpensAt, next.ClosesAt = keepTimes(old.Sale, next, known, definition)
 	changes := compare(old.Sale, next)
 	// A sale that was never loaded has sold nothing, whatever its window.
-	begun := old.Loaded && (sold || !now.Before(old.OpensAt.Add(-openingMargin)))
+	soon := old.OpensAt.Add(-openingMargin)
+	begun := old.Loaded && (sold || !now.Before(soon) || !opener.Before(soon))
 	refused := refusals(changes, old.Loaded, begun)
 	// The words of two definitions can together make a window that neither had.
 	if !next.ClosesAt.After(next.OpensAt) && !(closed && next.ClosesAt.Equal(old.ClosesAt)) {

@@ -26,7 +26,7 @@ func TestUpdateShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	sl.Items[0].Quantity = 15 // 5 5 5
-	if _, err := s.UpdateSale(t.Context(), sl, words("o", "c2"), "op"); err != nil {
+	if _, err := s.UpdateSale(t.Context(), sl, words("o", "c2"), "op", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	ledger, err := s.Ledger(t.Context(), 7)
@@ -34,7 +34,7 @@ func TestUpdateShards(t *testing.T) {
 		t.Errorf("ledger: got %v, %v, want %v", ledger.Shards, err, want)
 	}
 	sl.Shards = 1
-	if _, err := s.UpdateSale(t.Context(), sl, words("o", "c3"), "op"); err == nil || !strings.Contains(err.Error(), "shards may not change") {
+	if _, err := s.UpdateSale(t.Context(), sl, words("o", "c3"), "op", time.Time{}); err == nil || !strings.Contains(err.Error(), "shards may not change") {
 		t.Errorf("fewer shards: got %v, want a refusal", err)
 	}
 }
@@ -58,7 +58,7 @@ func TestUpdatesAtOnce(t *testing.T) {
 				for j := range next.Items {
 					next.Items[j].Quantity = 20 + 2*i + worker
 				}
-				_, err := s.UpdateSale(t.Context(), next, words("o", fmt.Sprintf("c%d-%d", worker, i)), "op")
+				_, err := s.UpdateSale(t.Context(), next, words("o", fmt.Sprintf("c%d-%d", worker, i)), "op", time.Time{})
 				if _, refused := errors.AsType[order.RefusedError](err); err != nil && !refused {
 					t.Errorf("update: %v", err)
 				}

@@ -66,7 +66,7 @@ func TestUpdateBeforeOpening(t *testing.T) {
 			next.Items = []sale.Item{changed, added}
 			definition := words("o", "c")
 
-			got, err := s.UpdateSale(t.Context(), next, definition, "anna")
+			got, err := s.UpdateSale(t.Context(), next, definition, "anna", time.Time{})
 			if err != nil || len(got) != 11 || got[9] != fmt.Sprintf("item %d price: 19.99 EUR to 1200 JPY", changed.ID) ||
 				got[10] != fmt.Sprintf("item %d: added, 20 units", added.ID) {
 				t.Fatalf("update: got %d changes %q, %v", len(got), got, err)
@@ -87,7 +87,7 @@ func TestUpdateBeforeOpening(t *testing.T) {
 			if _, err := s.CreateSale(t.Context(), sl, []byte(`{"n":1}`), "op"); !errors.Is(err, order.ErrSaleExists) {
 				t.Errorf("create by the old words: got %v, want ErrSaleExists", err)
 			}
-			if got, err := s.UpdateSale(t.Context(), next, definition, "anna"); err != nil || got != nil {
+			if got, err := s.UpdateSale(t.Context(), next, definition, "anna", time.Time{}); err != nil || got != nil {
 				t.Errorf("the same update again: got %q, %v, want nothing", got, err)
 			}
 			// The removed item may be sold elsewhere.
@@ -134,13 +134,13 @@ func TestUpdateAfterOpening(t *testing.T) {
 			"item 702 may not change once the sale has opened":              func(n *sale.Sale) { n.Items = n.Items[:1] },
 			"item 703 may not change once the sale has opened":              func(n *sale.Sale) { n.Items = append(n.Items, saleOf(7, 1, 1, 1).Items[2]) },
 		} {
-			_, err := s.UpdateSale(t.Context(), change(f), words("o2", "c2"), "op")
+			_, err := s.UpdateSale(t.Context(), change(f), words("o2", "c2"), "op", time.Time{})
 			refused, ok := errors.AsType[order.RefusedError](err)
 			if !ok || !strings.HasPrefix(refused.Error(), want) || strings.Contains(refused.Error(), ";") {
 				t.Errorf("%s: got %v, want the refusal %q alone", what, err, want)
 			}
 		}
-		_, err := s.UpdateSale(t.Context(), change(func(n *sale.Sale) { n.Name, n.Items[0].PriceMinor = "x", 1 }), words("o2", "c2"), "op")
+		_, err := s.UpdateSale(t.Context(), change(func(n *sale.Sale) { n.Name, n.Items[0].PriceMinor = "x", 1 }), words("o2", "c2"), "op", time.Time{})
 		if refused, ok := errors.AsType[order.RefusedError](err); !ok || strings.Count(refused.Error(), ";") != 1 {
 			t.Errorf("%s, two things: got %v, want both named", what, err)
 		}
@@ -153,7 +153,7 @@ func TestUpdateAfterOpening(t *testing.T) {
 	s.at(start)
 	s.write(t, s.many(sl, 0, 0, 10)...)
 	grown := change(func(n *sale.Sale) { n.ClosesAt, n.Items[0].Quantity = n.ClosesAt.Add(time.Hour), 12 })
-	if _, err := s.UpdateSale(t.Context(), grown, words("o", "later"), "op"); err != nil {
+	if _, err := s.UpdateSale(t.Context(), grown, words("o", "later"), "op", time.Time{}); err != nil {
 		t.Fatalf("more units and a later end: %v", err)
 	}
 	s.wantListing(t, grown)
@@ -178,11 +178,11 @@ func TestUpdateTimes(t *testing.T) {
 	later.Items = slices.Clone(sl.Items)
 	later.Items[0].Quantity = 11
 	s.at(start.Add(time.Minute))
-	got, err := s.UpdateSale(t.Context(), later, []byte(`{"opensAt":"+15s","closesAt":"+1h","n":2}`), "op")
+	got, err := s.UpdateSale(t.Context(), later, []byte(`{"opensAt":"+15s","closesAt":"+1h","n":2}`), "op", time.Time{})
 	if err != nil || !slices.Equal(got, []string{"item 701 quantity: 10 to 11"}) {
 		t.Errorf("the same words: got %q, %v, want the quantity alone", got, err)
 	}
-	got, err = s.UpdateSale(t.Context(), later, words("+15s", "+60m"), "op")
+	got, err = s.UpdateSale(t.Context(), later, words("+15s", "+60m"), "op", time.Time{})
 	want := "closesAt: 2031-05-01T13:00:00Z to 2031-05-01T13:01:00Z"
 	if err != nil || !slices.Equal(got, []string{want}) {
 		t.Errorf("other words: got %q, %v, want %q", got, err, want)
@@ -192,13 +192,13 @@ func TestUpdateTimes(t *testing.T) {
 	if err := s.Close(t.Context(), 7, "op"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.UpdateSale(t.Context(), later, []byte(`{"opensAt":"+15s","closesAt":"+60m","n":3}`), "op"); err != nil || !slices.Equal(got, []string{"the text only"}) {
+	if got, err := s.UpdateSale(t.Context(), later, []byte(`{"opensAt":"+15s","closesAt":"+60m","n":3}`), "op", time.Time{}); err != nil || !slices.Equal(got, []string{"the text only"}) {
 		t.Errorf("closed, the same words: got %q, %v, want the text only", got, err)
 	}
 	if l, _ := s.Listing(t.Context(), 7); !l.ClosesAt.Equal(start.Add(time.Minute)) {
 		t.Errorf("closesAt: got %s, want it closed at %s", l.ClosesAt, start.Add(time.Minute))
 	}
-	if _, err := s.UpdateSale(t.Context(), later, words("+15s", "+61m"), "op"); err != nil {
+	if _, err := s.UpdateSale(t.Context(), later, words("+15s", "+61m"), "op", time.Time{}); err != nil {
 		t.Errorf("closed, a later end: %v", err)
 	}
 	if l, _ := s.Listing(t.Context(), 7); l.StateAt(s.Now(), l.Standing) != sale.Open {
@@ -212,7 +212,7 @@ func TestUpdateRefusals(t *testing.T) {
 	sl := saleOf(7, 10)
 	s.describe(t, sl, words("o", "c"))
 	update := func(next sale.Sale) error {
-		_, err := s.UpdateSale(t.Context(), next, words("o", "c2"), "op")
+		_, err := s.UpdateSale(t.Context(), next, words("o", "c2"), "op", time.Time{})
 		return err
 	}
 	if err := update(saleOf(8, 1)); !errors.Is(err, order.ErrUnknownSale) {
@@ -228,20 +228,20 @@ func TestUpdateRefusals(t *testing.T) {
 	// opensAt keeps its time by its words, and then lies behind the new end.
 	empty := sl
 	empty.OpensAt, empty.ClosesAt = start.Add(-time.Hour), start
-	if _, err := s.UpdateSale(t.Context(), empty, words("o", "c3"), "op"); err == nil || !strings.Contains(err.Error(), "closesAt must lie after opensAt") {
+	if _, err := s.UpdateSale(t.Context(), empty, words("o", "c3"), "op", time.Time{}); err == nil || !strings.Contains(err.Error(), "closesAt must lie after opensAt") {
 		t.Errorf("empty window: got %v, want a refusal", err)
 	}
 	s.create(t, saleOf(9, 1))
 	thief := sl
 	thief.Items = saleOf(9, 1).Items
-	if _, err := s.UpdateSale(t.Context(), thief, words("o", "c5"), "op"); !errors.Is(err, order.ErrItemExists) {
+	if _, err := s.UpdateSale(t.Context(), thief, words("o", "c5"), "op", time.Time{}); !errors.Is(err, order.ErrItemExists) {
 		t.Errorf("an item of another sale: got %v, want ErrItemExists", err)
 	}
 	s.wantListing(t, smaller)
 	if err := s.Pause(t.Context(), 7, sale.PausedByRebuild, "keeper"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.UpdateSale(t.Context(), sl, words("o", "c4"), "op"); !isBusy(err, "rebuild") {
+	if _, err := s.UpdateSale(t.Context(), sl, words("o", "c4"), "op", time.Time{}); !isBusy(err, "rebuild") {
 		t.Errorf("while it is rebuilt: got %v, want busy", err)
 	}
 }

@@ -40,6 +40,7 @@ func ClientOptions() []kgo.Opt {
 		// double this, and Lambda's network forgets a silent one after 350 s.
 		kgo.ConnIdleTimeout(170 * time.Second),
 		kgo.MaxBufferedRecords(10_000),
+		kgo.WithHooks(&recreated{}),
 	}
 }
 

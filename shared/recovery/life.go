@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"flashsale/shared/order"
 	"flashsale/shared/sale"
@@ -14,11 +15,14 @@ import (
 // shards are told once more. A sale that Redis has lost is [ErrLost].
 func (k *Keeper) Update(ctx context.Context, next sale.Sale, definition []byte, by string) (changed []string, err error) {
 	l, err := k.Orders.Listing(ctx, next.ID)
+	var opener time.Time
 	if err == nil && l.Loaded && !l.Archived {
-		err = k.notLost(ctx, &l.Sale)
+		if err = k.notLost(ctx, &l.Sale); err == nil {
+			opener, err = k.Stock.Clock(ctx)
+		}
 	}
 	if err == nil {
-		changed, err = k.Orders.UpdateSale(ctx, next, definition, by)
+		changed, err = k.Orders.UpdateSale(ctx, next, definition, by, opener)
 	}
 	if err == nil {
 		err = k.assert(ctx, next.ID)

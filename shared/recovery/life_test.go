@@ -53,12 +53,27 @@ func TestUpdate(t *testing.T) {
 		grown := sl
 		grown.Items = slices.Clone(sl.Items)
 		more(4)(&grown)
-		if _, err := b.Orders.UpdateSale(t.Context(), grown, []byte(`{"closesAt":"a"}`), "anna"); err != nil {
+		if _, err := b.Orders.UpdateSale(t.Context(), grown, []byte(`{"closesAt":"a"}`), "anna", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		b.WantUnits(t, sl, 0, [4]int64{1, 0, 0, 2})
 		b.reconcile(t, sl, recovery.Reconciled{Repaired: 1})
 		b.WantUnits(t, sl, 0, [4]int64{5, 0, 0, 2})
+	})
+	t.Run("a database whose clock is behind lets nothing shrink that Redis sells", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		b.Passes(-24 * time.Hour)
+		sl := b.Open(t, 3)
+		b.Reserve(t, sl, 0, "u1") // on its way: no row tells of it
+		var refused order.RefusedError
+		if err := b.update(t, sl, "a", more(-3+1)); !errors.As(err, &refused) {
+			t.Errorf("got %v, want a refusal", err)
+		}
+		b.WantUnits(t, sl, 0, [4]int64{2, 1, 0, 0})
+		if err := b.update(t, sl, "b", more(1)); err != nil {
+			t.Error(err)
+		}
 	})
 	t.Run("the same again asserts it on Redis", func(t *testing.T) {
 		t.Parallel()

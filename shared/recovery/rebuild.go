@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
@@ -24,7 +25,11 @@ func (k *Keeper) Lost(ctx context.Context, s *sale.Sale) (bool, error) {
 	if slices.Contains(settings.Paused, sale.PausedByRebuild) {
 		return true, nil
 	}
-	shards := stock.Of(s)
+	return k.markerMissing(ctx, stock.Of(s))
+}
+
+// markerMissing tells whether Redis has lost a shard.
+func (k *Keeper) markerMissing(ctx context.Context, shards stock.Shards) (bool, error) {
 	for shard := range shards.N {
 		loaded, err := k.Stock.Loaded(ctx, shards, shard)
 		if err != nil || !loaded {
@@ -37,8 +42,9 @@ func (k *Keeper) Lost(ctx context.Context, s *sale.Sale) (bool, error) {
 // Rebuild restores a sale that Redis has lost, from the rows. The sale is paused,
 // the writer drains the order log (its claims go unguarded, the database decides
 // alone), and from then on the rows are all there is: quotas from the ledger and
-// a hold for each living row. A purchase that was under way when Redis was lost
-// may still publish; the writer's claim puts its hold back.
+// a hold for each living row. Purchases that were under way when Redis was lost
+// may still publish, so their time passes first: else their units would be sold
+// once more before the writer's claim puts their holds back.
 //
 // Each step may be repeated, so a rebuild that dies goes on with the next pass:
 // the pause is a row, and stays until the end.
@@ -50,11 +56,30 @@ func (k *Keeper) Rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) 
 	return sum, nil
 }
 
+// landing waits for the purchases that are under way, where there can be some.
+func (k *Keeper) landing(ctx context.Context, s *sale.Sale) error {
+	now, err := k.Stock.Clock(ctx)
+	if err != nil || now.Before(s.OpensAt) || now.After(s.ClosesAt.Add(k.UnderWay)) {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(k.UnderWay):
+		return nil
+	}
+}
+
 func (k *Keeper) rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) {
-	if err := k.Orders.Pause(ctx, s.ID, sale.PausedByRebuild, "stockkeeper"); err != nil {
+	shards := stock.Of(s)
+	lost, err := k.markerMissing(ctx, shards)
+	if err != nil {
 		return Reconciled{}, err
 	}
-	shards := stock.Of(s)
+	seen, err := k.Orders.BeginRebuild(ctx, s.ID, lost, "stockkeeper")
+	if err != nil {
+		return Reconciled{}, err
+	}
 	for shard := range shards.N {
 		// A marker of a wrong type must go before a new one can be made.
 		if _, err := k.Stock.Repair(ctx, shards, shard); err != nil && !errors.Is(err, stock.ErrNotLoaded) {
@@ -64,6 +89,11 @@ func (k *Keeper) rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) 
 	// The shards that are left stop too, else the log is never drained.
 	if err := k.Govern(ctx, s.ID); err != nil && !errors.Is(err, ErrLost) {
 		return Reconciled{}, err
+	}
+	if lost {
+		if err := k.landing(ctx, s); err != nil {
+			return Reconciled{}, err
+		}
 	}
 	lag, err := k.Backlog(ctx)
 	if err != nil {
@@ -83,7 +113,7 @@ func (k *Keeper) rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) 
 	if err != nil {
 		return sum, err
 	}
-	if err := k.Orders.Resume(ctx, s.ID, sale.PausedByRebuild, "stockkeeper"); err != nil {
+	if err := k.Orders.EndRebuild(ctx, s.ID, seen, "stockkeeper"); err != nil {
 		return sum, err
 	}
 	return sum, k.Govern(ctx, s.ID)

@@ -1,10 +1,16 @@
 package recovery_test
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"flashsale/localstack/servers"
+	"flashsale/lua"
 	"flashsale/shared/order"
 	"flashsale/shared/recovery"
 	"flashsale/shared/sale"
@@ -119,6 +125,61 @@ func TestRebuild(t *testing.T) {
 		}
 		b.WantUnits(t, sl, 0, [4]int64{8, 0, 0, 2})
 	})
+	t.Run("a purchase that was under way is waited for", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 1)
+		late := b.Reserve(t, sl, 0, "late")
+		wipe(t, b, sl)
+		// It publishes while the rebuild is under way, as late as it may.
+		var published atomic.Int64
+		keeper := &recovery.Keeper{Orders: b.Orders, Stock: b.Stock, UnderWay: 500 * time.Millisecond, Backlog: func(context.Context) (int64, error) {
+			return published.Load(), nil
+		}}
+		time.AfterFunc(100*time.Millisecond, func() { published.Store(1) })
+		if _, err := keeper.Rebuild(t.Context(), &sl); !errors.Is(err, recovery.ErrDraining) {
+			t.Errorf("rebuild: got %v, want ErrDraining", err)
+		}
+		if got := b.Outcome(t, sl, 0, "u"); got == stock.Reserved {
+			t.Error("the unit of a purchase that was under way is sold again")
+		}
+		b.Write(t, late)
+		published.Store(0)
+		if got, err := keeper.Rebuild(t.Context(), &sl); err != nil || got.Adopted != 1 {
+			t.Errorf("rebuild: got %+v, %v, want 1 adopted", got, err)
+		}
+	})
+	t.Run("a second loss is not lifted by the rebuild of the first", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 4)
+		b.sell(t, sl, 4)
+		wipe(t, b, sl)
+		// Another keeper begins with the second loss and dies before it puts holds back.
+		shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
+		shelf.Redis.AddHook(afterConfirm(func() {
+			wipe(t, b, sl)
+			b.backlog = 1
+			if _, err := b.keeper.Rebuild(t.Context(), &sl); !errors.Is(err, recovery.ErrDraining) {
+				t.Errorf("second rebuild: got %v, want ErrDraining", err)
+			}
+			b.backlog = 0
+			b.Stack(t, sl) // what it does next
+		}))
+		first := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: b.keeper.Backlog}
+		if _, err := first.Rebuild(t.Context(), &sl); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Outcome(t, sl, 0, "u"); got == stock.Reserved {
+			t.Error("a unit is on sale that is somebody else's")
+		}
+		lost(t, b, sl, true)
+		if got, err := b.keeper.Rebuild(t.Context(), &sl); err != nil || got.Adopted != 4 {
+			t.Fatalf("rebuild: got %+v, %v, want 4 adopted", got, err)
+		}
+		lost(t, b, sl, false)
+		b.WantUnits(t, sl, 0, [4]int64{0, 0, 0, 4})
+	})
 	t.Run("two at once", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t)
@@ -144,4 +205,32 @@ func TestRebuild(t *testing.T) {
 		}
 		b.WantUnits(t, sl, 0, [4]int64{6, 0, 0, 4})
 	})
+}
+
+// afterConfirm is called when confirm.lua has run for the first time.
+type afterConfirm func()
+
+func (afterConfirm) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (f afterConfirm) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		f.met(cmds...)
+		return err
+	}
+}
+
+func (f afterConfirm) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		f.met(cmd)
+		return err
+	}
+}
+
+func (f afterConfirm) met(cmds ...redis.Cmder) {
+	for _, cmd := range cmds {
+		if args := cmd.Args(); cmd.Err() == nil && len(args) > 1 && args[1] == redis.NewScript(lua.Confirm).Hash() {
+			f()
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"flashsale/shared/order"
 	"flashsale/shared/sale"
@@ -34,7 +35,13 @@ type Keeper struct {
 	Log    Log // for Sweep alone
 	// Backlog counts the records that the writer has not written yet.
 	Backlog func(context.Context) (int64, error)
+	// UnderWay is how long a purchase may take: what it reserved before Redis was lost is in the log
+	// by then, or never. A rebuild waits for it.
+	UnderWay time.Duration
 }
+
+// PurchaseBudget is UnderWay outside of tests: see functions/purchase.
+const PurchaseBudget = 2 * time.Second
 
 // Load puts a sale's stock into Redis, once. PostgreSQL remembers that it
 // happened before the shards are told their window, and a shard without a

@@ -129,6 +129,31 @@ func TestDue(t *testing.T) {
 	})
 }
 
+// TestDueTooFarAway has looks that lie further away than any script puts them: the clock of the new
+// master is behind the old one's, or somebody's hand was there. They are due, not lost until then.
+func TestDueTooFarAway(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f *fixture) {
+		f.load(t, 10)
+		for _, user := range []string{"u1", "u2", "u3"} {
+			f.reserve(t, f.attempt(user), stock.Reserved)
+		}
+		outbox := f.KeysOf(f.sh, 0).Unconfirmed
+		for user, away := range map[string]time.Duration{"u1": stock.FirstLook + time.Minute, "u2": 24 * time.Hour} {
+			f.rdb.ZAdd(t.Context(), outbox, redis.Z{Score: float64(f.clock(t).Add(away).UnixMilli()), Member: user})
+		}
+		for _, want := range []string{"u2", "u1", ""} {
+			holds, err := f.Due(t.Context(), f.sh, 0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == "" && len(holds) != 0 || want != "" && (len(holds) != 1 || holds[0].UserID != want) {
+				t.Errorf("due: got %+v, want %q", holds, want)
+			}
+		}
+	})
+}
+
 func TestUnconfirm(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, f *fixture) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log"
 	"os"
-	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -36,10 +35,10 @@ func run() error {
 	}
 	units, orders := stock.New(rdb), order.New(pool)
 	lambda.Start(&stockkeeper.Handler{
-		Orders: orders, Stock: units, Now: time.Now, Pause: schedule.Pause,
+		Orders: orders, Stock: units, Pause: schedule.Pause,
 		Keeper: &recovery.Keeper{
 			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
-			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic),
+			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic), UnderWay: recovery.PurchaseBudget,
 		},
 		Feed: orderlog.NewEventFeed(kafka, cfg.EventsTopic),
 		Log:  telemetry.NewLogger(os.Stdout, cfg.Log.Level),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,6 +20,18 @@ func clusterDrills() []Drill {
 		}},
 		{Name: "failover-shards", Fault: "the same, and it has one of three shards", cluster: true, shards: 3, explains: forgotten, strike: func(ctx context.Context, s *stage) error {
 			return s.failover(ctx, 700*time.Millisecond)
+		}},
+		{Name: "failover-twice", Fault: "cluster: master killed, and its successor as soon as it has a replica again", cluster: true, explains: forgotten, strike: func(ctx context.Context, s *stage) error {
+			if err := s.failover(ctx, 0); err != nil {
+				return err
+			}
+			if err := s.whole(ctx); err != nil {
+				return err
+			}
+			return s.failover(ctx, 0)
+		}},
+		{Name: "master-alone", Fault: "cluster: replica hears nothing for 2 s and takes over while the master still sells", cluster: true, explains: forgotten, strike: func(ctx context.Context, s *stage) error {
+			return s.takeover(ctx, 2*time.Second)
 		}},
 		{Name: "slots-moved", Fault: "cluster: the sale's slot moved to and fro, 5 times", cluster: true, strike: func(ctx context.Context, s *stage) error {
 			for range 5 {
@@ -37,8 +50,18 @@ func clusterDrills() []Drill {
 // node makes a client of one cluster node.
 func node(address string) *redis.Client { return redis.NewClient(&redis.Options{Addr: address}) }
 
-// owners finds the master that has the sale's slot, its replica, and the other masters.
+// owners finds the master that has the sale's slot, its replica, and the other masters. Not every
+// node knows of a change at once, so it asks for a while.
 func (s *stage) owners(ctx context.Context) (slot int, master, replica redis.ClusterNode, others []redis.ClusterNode, err error) {
+	for end := time.Now().Add(20 * time.Second); ; {
+		slot, master, replica, others, err = s.look(ctx)
+		if err == nil || time.Now().After(end) || sleep(ctx, 100*time.Millisecond) != nil {
+			return slot, master, replica, others, err
+		}
+	}
+}
+
+func (s *stage) look(ctx context.Context) (slot int, master, replica redis.ClusterNode, others []redis.ClusterNode, err error) {
 	at, err := s.rdb.ClusterKeySlot(ctx, s.key("meta")).Result()
 	if err != nil {
 		return 0, master, replica, nil, err
@@ -66,8 +89,78 @@ func (s *stage) owners(ctx context.Context) (slot int, master, replica redis.Clu
 	return slot, master, replica, others, nil
 }
 
-// failover kills the master of the sale's slot. Before that its replica hears nothing for lag: it
-// may not log in to the master, who knows no password.
+// whole starts the nodes that are down and waits until the sale's master has a replica that has
+// heard everything.
+func (s *stage) whole(ctx context.Context) error {
+	for _, port := range s.fallen {
+		if err := s.park.revive("cluster", port); err != nil {
+			return err
+		}
+	}
+	for {
+		if _, master, _, _, err := s.owners(ctx); err == nil {
+			m := node(master.Addr)
+			info, err := m.Info(ctx, "replication").Result()
+			_ = m.Close()
+			if err == nil && strings.Contains(info, "state=online") {
+				return nil
+			}
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// takeover is what a network that cuts a master off from all other nodes, but not from its clients,
+// comes to: it sells on, nobody hears of it, and its replica becomes the master. There is no network
+// between the nodes here, so the replica is told to do what it would be elected for.
+func (s *stage) takeover(ctx context.Context, alone time.Duration) error {
+	_, _, replica, _, err := s.owners(ctx)
+	if err != nil {
+		return err
+	}
+	r := node(replica.Addr)
+	defer func() { _ = r.Close() }()
+	if err := deafen(ctx, r, alone); err != nil {
+		return err
+	}
+	if err := errors.Join(r.Do(ctx, "CLUSTER", "FAILOVER", "TAKEOVER").Err(), hear(ctx, r)); err != nil {
+		return err
+	}
+	return leads(ctx, r)
+}
+
+// deafen lets a replica hear nothing for that time and longer: it may not log in to its master, who
+// knows no password.
+func deafen(ctx context.Context, replica *redis.Client, d time.Duration) error {
+	if err := errors.Join(
+		replica.ConfigSet(ctx, "masterauth", "nobody knows it").Err(),
+		replica.ClientKillByFilter(ctx, "TYPE", "master").Err(),
+	); err != nil {
+		return err
+	}
+	return sleep(ctx, d)
+}
+
+func hear(ctx context.Context, replica *redis.Client) error {
+	return replica.ConfigSet(ctx, "masterauth", "").Err()
+}
+
+// leads waits until the node is a master.
+func leads(ctx context.Context, n *redis.Client) error {
+	for {
+		role, err := n.Do(ctx, "ROLE").Slice()
+		if err == nil && len(role) > 0 && role[0] == "master" {
+			return nil
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// failover kills the master of the sale's slot, whose replica has heard nothing for lag by then.
 func (s *stage) failover(ctx context.Context, lag time.Duration) error {
 	_, master, replica, _, err := s.owners(ctx)
 	if err != nil {
@@ -76,13 +169,7 @@ func (s *stage) failover(ctx context.Context, lag time.Duration) error {
 	r := node(replica.Addr)
 	defer func() { _ = r.Close() }()
 	if lag > 0 {
-		if err := errors.Join(
-			r.ConfigSet(ctx, "masterauth", "nobody knows it").Err(),
-			r.ClientKillByFilter(ctx, "TYPE", "master").Err(),
-		); err != nil {
-			return err
-		}
-		if err := sleep(ctx, lag); err != nil {
+		if err := deafen(ctx, r, lag); err != nil {
 			return err
 		}
 	}
@@ -93,20 +180,13 @@ func (s *stage) failover(ctx context.Context, lag time.Duration) error {
 	if err := s.park.kill("cluster", port); err != nil {
 		return err
 	}
+	s.fallen = append(s.fallen, port)
 	s.later(func() { _ = s.park.revive("cluster", port) })
-	if err := r.ConfigSet(ctx, "masterauth", "").Err(); err != nil {
+	if err := hear(ctx, r); err != nil {
 		return err
 	}
 	// Until the replica is the master the fault is not over.
-	for {
-		role, err := r.Do(ctx, "ROLE").Slice()
-		if err == nil && len(role) > 0 && role[0] == "master" {
-			return nil
-		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
+	return leads(ctx, r)
 }
 
 // moveSlot moves the sale's slot to another master, key by key, as a resharding does.

@@ -15,30 +15,37 @@ import (
 
 // setup is all that a process needs to run the functions. It goes to a child as JSON.
 type setup struct {
-	Redis, Database      string
-	Brokers              []string
-	Orders, Letters      string // topics
-	Group                string
-	JWKS, Issuer, Secret string
-	Failure              failpoint
-	ClockOff             time.Duration // of the rows, as if the database's clock were off
-	Pollers, Overlap     int           // at once
-	Tick                 time.Duration // between passes of a schedule
+	Redis, Database  string
+	Brokers          []string
+	Orders, Letters  string // topics
+	Group            string
+	JWKS, JWKSURL    string // one of both
+	Issuer, Secret   string
+	Failure          failpoint
+	Pollers, Overlap int           // at once
+	Tick             time.Duration // between passes of a schedule
+
+	clocks *clocks // not in a child
 }
 
 const audience = "flash-sale"
 
 func (s setup) open(ctx context.Context, log *slog.Logger) (*shop.Shop, error) {
+	return s.openAt(ctx, nil, log)
+}
+
+// openAt opens functions whose hosts have that clock; nil is the right one.
+func (s setup) openAt(ctx context.Context, now func() time.Time, log *slog.Logger) (*shop.Shop, error) {
 	all, err := shop.Open(ctx, shop.Config{
 		RedisURL: s.Redis, DatabaseURL: s.Database, KafkaBrokers: s.Brokers,
 		OrdersTopic: s.Orders, DeadLetterTopic: s.Letters, Group: s.Group,
-		JWKS: s.JWKS, Issuer: s.Issuer, Audience: audience, OrderIDSecret: s.Secret, Webhook: webhooks, Log: log,
+		JWKS: s.JWKS, JWKSURL: s.JWKSURL, Issuer: s.Issuer, Audience: audience, OrderIDSecret: s.Secret, Webhook: webhooks, Now: now, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if s.ClockOff != 0 {
-		all.Orders.Now = func() time.Time { return time.Now().Add(s.ClockOff) }
+	if s.clocks != nil {
+		all.Orders.Now = s.clocks.ofRows
 	}
 	return all, nil
 }

@@ -18,22 +18,29 @@ type Drill struct {
 	Name  string
 	Fault string // in the table
 	Quick bool   // also part of `make test`
+	Long  bool   // waits for a minute
 
-	cluster  bool          // Redis is the cluster
-	brokers  bool          // Kafka is the three brokers
-	shards   int           // of the sale; 0 is one
-	window   time.Duration // payment window of the sale; 0 is ten minutes
-	child    bool          // the functions run in a process of their own
-	explains excuse        // which false 202s the fault explains
-	asleep   bool          // purchases sleep too, so that none is in time
-	clockOff time.Duration // of the rows, so that opinions on the time to pay differ
-	late     bool          // records must land after their release, or the drill proves nothing
-	soldOut  bool          // strike when nearly all is sold
-	noTopic  bool          // the orders topic does not exist when the rush begins
-	failures []failpoint   // at which the child kills itself, one after the other
+	cluster    bool          // Redis is the cluster
+	brokers    bool          // Kafka is the three brokers
+	shards     int           // of the sale; 0 is one
+	window     time.Duration // payment window of the sale; 0 is ten minutes
+	child      bool          // the functions run in a process of their own
+	explains   excuse        // which false 202s the fault explains
+	asleep     bool          // purchases sleep too, so that none is in time
+	rowsOff    time.Duration // the database's clock is off
+	hostsOff   time.Duration // and that of the hosts
+	hosts      []string      // of these functions
+	remoteKeys bool          // the tokens' keys are fetched from the provider
+	stepping   bool          // the clocks step while it runs
+	late       bool          // records must land after their release, or the drill proves nothing
+	soldOut    bool          // strike when nearly all is sold
+	missing    []string      // topics that do not exist when the rush begins: orders, letters
+	failures   []failpoint   // at which the child kills itself, one after the other
 
 	// strike makes the fault and returns when it is over.
 	strike func(ctx context.Context, s *stage) error
+	// besides tells what must hold in the end beyond the promises; nil is nothing.
+	besides func(ctx context.Context, s *stage) error
 }
 
 // An excuse says which 202s may be false after a fault: those that Redis gave while it knew less
@@ -55,8 +62,12 @@ const (
 
 // All lists the drills in the sequence of the table.
 func All() []Drill {
-	return slices.Concat(redisDrills(), clusterDrills(), kafkaDrills(), postgresDrills(), processDrills(), timeDrills())
+	return slices.Concat(redisDrills(), clusterDrills(), kafkaDrills(), postgresDrills(), processDrills(), timeDrills(), joinedDrills(), []Drill{editDrill()}, calmDrill())
 }
+
+// Beside tells whether the drill is done while others are, on servers of its own: it waits more than
+// it works, or needs servers that the others do not.
+func (d Drill) Beside() bool { return d.Long || d.cluster || d.brokers }
 
 // Run does one drill. Its error means that it could not be done; what it found is in the row.
 func (d Drill) Run(ctx context.Context, park Park, log *slog.Logger) (row Row, err error) {
@@ -70,7 +81,7 @@ func (d Drill) Run(ctx context.Context, park Park, log *slog.Logger) (row Row, e
 	row = Row{Name: d.Name, Fault: d.Fault, Shoppers: shoppers, Units: units}
 
 	beside := s.neighbour.watch(ctx)
-	quiet := beside.during(ctx, time.Second)
+	calm := beside.during(ctx, 3*time.Second)
 	rushing := make(chan struct{})
 	go func() {
 		defer close(rushing)
@@ -89,7 +100,7 @@ func (d Drill) Run(ctx context.Context, park Park, log *slog.Logger) (row Row, e
 	}
 	over := time.Now()
 	<-rushing
-	row.Busy = beside.since(quiet)
+	row.Busy = beside.since(calm)
 	row.settle(ctx, s, over)
 	return row, ctx.Err()
 }

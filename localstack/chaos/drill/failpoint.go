@@ -16,14 +16,14 @@ import (
 // two scripts lie the publish, the write and the commit, so that each gap can be met exactly.
 type failpoint struct {
 	Script string // "" is nowhere
-	Mode   string // of release.lua; "" is any
+	Mode   string // of release.lua or quota.lua; "" is any
 	After  bool   // when the answer is there, else before the request goes out
 	Nth    int64
 }
 
 func (f failpoint) sha() string {
 	return redis.NewScript(map[string]string{
-		"reserve": lua.Reserve, "claim": lua.Claim, "confirm": lua.Confirm, "release": lua.Release,
+		"reserve": lua.Reserve, "claim": lua.Claim, "confirm": lua.Confirm, "release": lua.Release, "quota": lua.Quota,
 	}[f.Script]).Hash()
 }
 

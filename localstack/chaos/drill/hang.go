@@ -14,6 +14,7 @@ import (
 // A Hanging is what shoppers heard while one server hung.
 type Hanging struct {
 	OnSale  Answers // there are units
+	Cold    Answers // the same, of an environment that has just begun and met the server hanging
 	SoldOut Answers
 }
 
@@ -23,10 +24,10 @@ type Answers struct {
 	Slowest time.Duration
 }
 
-// Hang lets shoppers press while a server (redis, kafka or postgres) hangs: once while there are
-// units, and once when all are sold. In between the server is well.
+// Hang lets shoppers press while a server (redis, kafka, postgres, or jwks for the identity provider)
+// hangs: while there are units, and when all are sold. In between the server is well.
 func Hang(ctx context.Context, park Park, server string, log *slog.Logger) (Hanging, error) {
-	d := Drill{Name: server + " hangs"}
+	d := Drill{Name: server + " hangs", remoteKeys: server == "jwks"}
 	var gate *gate
 	if server == "kafka" { // a broker tells its own address, so the proxy must be its listener
 		gate = newGate()
@@ -50,6 +51,10 @@ func Hang(ctx context.Context, park Park, server string, log *slog.Logger) (Hang
 			s.redis.set(swallowing)
 		case server == "redis":
 			s.redis.set(passing)
+		case server == "jwks" && on:
+			s.keys.set(swallowing)
+		case server == "jwks":
+			s.keys.set(passing)
 		case on:
 			s.database.set(swallowing)
 		default:
@@ -60,6 +65,9 @@ func Hang(ctx context.Context, park Park, server string, log *slog.Logger) (Hang
 	var h Hanging
 	hang(true)
 	h.OnSale = s.ask(ctx, 20)
+	if h.Cold, err = s.askCold(ctx, 20); err != nil {
+		return h, err
+	}
 	hang(false)
 	if err := sleep(ctx, time.Second); err != nil {
 		return h, err
@@ -90,6 +98,19 @@ func (s *stage) ask(ctx context.Context, n int) Answers {
 	}
 	pressing.Wait()
 	return a
+}
+
+// askCold asks a new environment.
+func (s *stage) askCold(ctx context.Context, n int) (Answers, error) {
+	cold, err := s.setup.open(ctx, s.log)
+	if err != nil {
+		return Answers{}, err
+	}
+	defer cold.Close()
+	warm := s.functions["purchase"]
+	s.functions["purchase"] = cold.Functions()["purchase"]
+	defer func() { s.functions["purchase"] = warm }()
+	return s.ask(ctx, n), nil
 }
 
 // A gate is a listener whose connections hang while it is shut.

@@ -2,8 +2,14 @@ package drill
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
 )
 
 func kafkaDrills() []Drill {
@@ -26,12 +32,27 @@ func kafkaDrills() []Drill {
 				}
 			}
 		}},
-		{Name: "broker-paused", Fault: "Kafka: the leader paused, 20 s", brokers: true, strike: func(ctx context.Context, s *stage) error {
+		{Name: "quorum-lost", Fault: "Kafka: two of three brokers killed, 5 s", brokers: true, strike: func(ctx context.Context, s *stage) error {
 			leader, err := s.leader(ctx)
 			if err != nil {
 				return err
 			}
-			return s.frozen(ctx, "kafka3", leader, 20*time.Second)
+			gone := slices.DeleteFunc([]string{"1", "2", "3"}, func(n string) bool { return n == leader })
+			for _, n := range gone {
+				err = errors.Join(err, s.park.kill("kafka3", n))
+			}
+			err = errors.Join(err, sleep(ctx, 5*time.Second))
+			for _, n := range gone {
+				err = errors.Join(err, s.park.revive("kafka3", n))
+			}
+			return err
+		}},
+		{Name: "broker-paused", Fault: "Kafka: the leader paused, 60 s", Long: true, brokers: true, strike: func(ctx context.Context, s *stage) error {
+			leader, err := s.leader(ctx)
+			if err != nil {
+				return err
+			}
+			return s.frozen(ctx, "kafka3", leader, time.Minute)
 		}},
 		{Name: "publish-late", Fault: "Kafka: answers 1.5 s late, 4 times; records land after the release", brokers: true, late: true, strike: func(ctx context.Context, s *stage) error {
 			return during(ctx, 8*time.Second, 500*time.Millisecond, func() error {
@@ -42,23 +63,109 @@ func kafkaDrills() []Drill {
 				return s.frozen(ctx, "kafka3", leader, 1500*time.Millisecond)
 			})
 		}},
-		{Name: "topic-missing", Fault: "Kafka: no topic for the first 3 s", noTopic: true, strike: func(ctx context.Context, s *stage) error {
+		{Name: "topic-missing", Fault: "Kafka: no topic for the first 3 s", missing: []string{"orders"}, strike: func(ctx context.Context, s *stage) error {
 			if err := sleep(ctx, 2*time.Second); err != nil {
 				return err
 			}
 			return s.makeTopic(ctx, s.setup.Orders)
 		}},
+		{Name: "topic-deleted", Fault: "Kafka: the topic deleted with all its records, made again, and the mapping started again", strike: func(ctx context.Context, s *stage) error {
+			s.crew.stop()
+			_, err := s.admin.DeleteTopics(ctx, s.setup.Orders)
+			err = errors.Join(err, sleep(ctx, time.Second), s.makeTopic(ctx, s.setup.Orders))
+			s.crew = s.setup.work(ctx, s.functions, s.log)
+			return err
+		}},
+		expiring(Drill{Name: "offsets-deleted", Fault: "Kafka: the writer's offsets deleted, all records come again; orders expire", strike: func(ctx context.Context, s *stage) error {
+			if err := sleep(ctx, time.Second); err != nil {
+				return err
+			}
+			s.crew.stop() // a group that somebody is in cannot be deleted
+			deleted, err := s.admin.DeleteGroups(ctx, s.setup.Group)
+			s.crew = s.setup.work(ctx, s.functions, s.log)
+			return errors.Join(err, deleted.Error())
+		}}),
+		{Name: "letters-missing", Fault: "Kafka: records that nobody can read, and no topic for dead letters for 3 s; then redrive, twice at once", missing: []string{"letters"}, strike: func(ctx context.Context, s *stage) error {
+			for i := range poison {
+				r := &kgo.Record{Topic: s.setup.Orders, Value: fmt.Appendf(nil, "nonsense %d", i)}
+				if err := s.shop.Kafka.ProduceSync(ctx, r).FirstErr(); err != nil {
+					return err
+				}
+			}
+			if err := sleep(ctx, 3*time.Second); err != nil {
+				return err
+			}
+			if err := s.makeTopic(ctx, s.setup.Letters); err != nil {
+				return err
+			}
+			if err := s.buryGood(ctx, buried); err != nil {
+				return err
+			}
+			return s.redriveTwice(ctx)
+		}, besides: func(ctx context.Context, s *stage) error {
+			var r report
+			err := administer(ctx, s.shop, map[string]any{"action": "report", "saleId": s.sale.ID}, &r)
+			if err == nil && r.DeadLetters < poison+buried {
+				err = fmt.Errorf("%d dead letters, want at least %d", r.DeadLetters, poison+buried)
+			}
+			return err
+		}},
 		{Name: "rebalance", Fault: "Kafka: consumers come and go, 12 times", Quick: true, strike: func(ctx context.Context, s *stage) error {
 			more := s.setup
 			more.Overlap = 0
 			return during(ctx, 4*time.Second, 0, func() error {
-				second := more.work(ctx, s.shop.Functions(), s.log)
+				second := more.work(ctx, s.functions, s.log)
 				err := sleep(ctx, 300*time.Millisecond)
 				second.stop()
 				return err
 			})
 		}},
 	}
+}
+
+const (
+	poison = 5  // records that nobody can read
+	buried = 20 // good ones among the dead letters
+)
+
+// buryGood copies the first n records of the orders to the dead letters, as if something had been
+// wrong with them that is right now.
+func (s *stage) buryGood(ctx context.Context, n int) error {
+	reader, err := kgo.NewClient(kgo.SeedBrokers(s.setup.Brokers...), kgo.ConsumeTopics(s.setup.Orders))
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	for n > 0 {
+		fetches := reader.PollFetches(ctx)
+		if err := fetches.Err0(); err != nil {
+			return err
+		}
+		for _, r := range fetches.Records() {
+			if n > 0 && !strings.HasPrefix(string(r.Value), "nonsense") {
+				n--
+				if err := s.shop.Kafka.ProduceSync(ctx, &kgo.Record{Topic: s.setup.Letters, Key: r.Key, Value: r.Value}).FirstErr(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *stage) redriveTwice(ctx context.Context) error {
+	var group errgroup.Group
+	for range 2 {
+		group.Go(func() error {
+			var done struct{ Redriven int }
+			err := administer(ctx, s.shop, map[string]any{"action": "redrive", "saleId": s.sale.ID}, &done)
+			if err == nil && done.Redriven != buried {
+				err = fmt.Errorf("redriven: %d, want %d", done.Redriven, buried)
+			}
+			return err
+		})
+	}
+	return group.Wait()
 }
 
 // leader is the node that leads the first partition of the orders.

@@ -17,6 +17,7 @@ type neighbour struct {
 
 	mu    sync.Mutex
 	times []time.Duration
+	away  int // rounds that the server failed
 }
 
 func moveIn(ctx context.Context, url string) (*neighbour, error) {
@@ -43,11 +44,13 @@ func (n *neighbour) watch(ctx context.Context) *neighbour {
 	go func() {
 		for i := 0; sleep(ctx, 10*time.Millisecond) == nil; i++ {
 			began := time.Now()
-			if err := n.trade(ctx, i); err != nil {
-				continue // the server is away, which is a drill of its own
-			}
+			err := n.trade(ctx, i)
 			n.mu.Lock()
-			n.times = append(n.times, time.Since(began))
+			if err == nil {
+				n.times = append(n.times, time.Since(began))
+			} else {
+				n.away++
+			}
 			n.mu.Unlock()
 		}
 	}()
@@ -72,13 +75,20 @@ func (n *neighbour) during(ctx context.Context, d time.Duration) time.Duration {
 	return n.take()
 }
 
-// since is the rounds' 95th percentile since the last look, as a multiple of quiet.
-func (n *neighbour) since(quiet time.Duration) string {
+// since is the rounds' 95th percentile since the last look, as a multiple of what it was when all
+// was calm.
+func (n *neighbour) since(calm time.Duration) string {
 	p95 := n.take()
-	if p95 == 0 || quiet == 0 {
+	if p95 == 0 || calm == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.1f", float64(p95)/float64(quiet))
+	text := fmt.Sprintf("%.1f × %.1f ms", float64(p95)/float64(calm), float64(calm)/float64(time.Millisecond))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.away > 0 {
+		text += fmt.Sprintf(", %d failed", n.away)
+	}
+	return text
 }
 
 func (n *neighbour) take() time.Duration {

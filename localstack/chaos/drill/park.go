@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"flashsale/localstack/servers"
@@ -16,6 +17,9 @@ type Park struct {
 
 	// Shared servers, which are not broken and not the park's; or empty.
 	Brokers, Database string
+
+	// Starting is shared by parks that are used at once: two must not find the same free port. nil is alone.
+	Starting *sync.Mutex
 }
 
 // up starts a server or a group if need be and returns its address.
@@ -23,6 +27,10 @@ func (p Park) up(name string) (string, error) {
 	args := []string{"up", name}
 	if isGroup(name) {
 		args = []string{name, "up"}
+	}
+	if p.Starting != nil {
+		p.Starting.Lock()
+		defer p.Starting.Unlock()
 	}
 	if _, err := servers.Run(p.Set, args...); err != nil {
 		return "", err

@@ -2,6 +2,8 @@ package drill
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,12 +40,52 @@ func postgresDrills() []Drill {
 				return s.readOnly(ctx, conn, "off")
 			})
 		}},
+		{Name: "restored", Fault: "PostgreSQL restored from a backup that is 2 s old, three shards", shards: 3, strike: func(ctx context.Context, s *stage) error {
+			return s.restored(ctx, 2*time.Second)
+		}},
 		{Name: "postgres-hangs", Fault: "PostgreSQL swallows everything, 5 s", strike: func(ctx context.Context, s *stage) error {
 			s.database.set(swallowing)
 			defer s.database.set(passing)
 			return sleep(ctx, 5*time.Second)
 		}},
 	}
+}
+
+// restored backs the database up, lets it go on for a while, and puts the backup in its place.
+func (s *stage) restored(ctx context.Context, after time.Duration) error {
+	conn, err := pgx.Connect(ctx, s.maintenance)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	at, err := pgx.ParseConfig(s.databaseURL)
+	if err != nil {
+		return err
+	}
+	name, backup := at.Database, at.Database+"_backup"
+	// alone does something to the database that nobody may be connected to meanwhile.
+	alone := func(statements ...string) error {
+		for _, sql := range slices.Concat([]string{
+			"ALTER DATABASE " + name + " ALLOW_CONNECTIONS false",
+			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'",
+			"SELECT pg_sleep(0.1)", // they are told, and then they go
+		}, statements) {
+			if _, err := conn.Exec(ctx, sql); err != nil {
+				return fmt.Errorf("%s: %w", sql, err)
+			}
+		}
+		return nil
+	}
+	if err := alone("CREATE DATABASE "+backup+" TEMPLATE "+name, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS true"); err != nil {
+		return err
+	}
+	if err := sleep(ctx, after); err != nil {
+		return err
+	}
+	if err := alone("DROP DATABASE "+name, "ALTER DATABASE "+backup+" RENAME TO "+name); err != nil {
+		return err
+	}
+	return durable(ctx, conn, name)
 }
 
 func (s *stage) asOperator(ctx context.Context, do func(*pgx.Conn) error) error {

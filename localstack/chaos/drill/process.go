@@ -2,7 +2,6 @@ package drill
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"syscall"
 	"time"
@@ -26,11 +25,11 @@ func processDrills() []Drill {
 			}
 			return nil
 		}},
-		{Name: "frozen", Fault: "all functions frozen for 20 s and thawed", child: true, asleep: true, strike: func(ctx context.Context, s *stage) error {
+		{Name: "frozen", Fault: "all functions frozen for 60 s and thawed", Long: true, child: true, asleep: true, strike: func(ctx context.Context, s *stage) error {
 			if err := s.child.signal(syscall.SIGSTOP); err != nil {
 				return err
 			}
-			err := sleep(ctx, 20*time.Second)
+			err := sleep(ctx, time.Minute)
 			if thawed := s.child.signal(syscall.SIGCONT); err == nil {
 				err = thawed
 			}
@@ -42,17 +41,7 @@ func processDrills() []Drill {
 // killed is a drill whose child dies at that point, twice in a row.
 func killed(name, fault string, at failpoint) Drill {
 	failures := slices.Repeat([]failpoint{at}, 2)
-	return Drill{Name: name, Fault: fault, child: true, failures: failures, strike: func(ctx context.Context, s *stage) error {
-		for end := time.Now().Add(40 * time.Second); s.child.died() < len(failures); {
-			if time.Now().After(end) {
-				return fmt.Errorf("only %d deaths of %d", s.child.died(), len(failures))
-			}
-			if err := sleep(ctx, 50*time.Millisecond); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
+	return Drill{Name: name, Fault: fault, child: true, failures: failures, strike: untilDead(len(failures))}
 }
 
 // expiring lets orders expire after two seconds.

@@ -2,6 +2,7 @@ package drill
 
 import (
 	"context"
+	"errors"
 	"syscall"
 	"time"
 )
@@ -41,6 +42,14 @@ func redisDrills() []Drill {
 		{Name: "reply-dropped", Fault: "answers of scripts dropped, 2 s", Quick: true, strike: moody(2*time.Second, deaf)},
 		{Name: "redis-cut", Fault: "connections to Redis refused, 2 s", strike: moody(2*time.Second, refusing)},
 		{Name: "redis-hangs", Fault: "Redis swallows everything, 5 s", strike: moody(5*time.Second, swallowing)},
+		{Name: "redis-full", Fault: "Redis has no memory left, 3 s", strike: func(ctx context.Context, s *stage) error {
+			// In the end it is without a limit again, which is what it was started with.
+			return errors.Join(s.rdb.ConfigSet(ctx, "maxmemory", "1").Err(), sleep(ctx, 3*time.Second), s.rdb.ConfigSet(ctx, "maxmemory", "0").Err())
+		}},
+		{Name: "redis-readonly", Fault: "Redis made a replica, and master again after 3 s", strike: func(ctx context.Context, s *stage) error {
+			// Of a master that nobody is, so that it keeps what it has.
+			return errors.Join(s.rdb.SlaveOf(ctx, "127.0.0.1", "1").Err(), sleep(ctx, 3*time.Second), s.rdb.SlaveOf(ctx, "NO", "ONE").Err())
+		}},
 		{Name: "redis-frozen", Fault: "SIGSTOP of Redis, 5 s", strike: func(ctx context.Context, s *stage) error {
 			return s.frozen(ctx, "redis", "", 5*time.Second)
 		}},

@@ -10,16 +10,50 @@ func timeDrills() []Drill {
 		expiring(Drill{Name: "overlap", Fault: "four of each schedule at once, without a pause; orders expire", Quick: true, strike: func(ctx context.Context, s *stage) error {
 			more := s.setup
 			more.Pollers, more.Overlap, more.Tick = 0, 3, time.Millisecond
-			rest := more.work(ctx, s.shop.Functions(), s.log)
+			rest := more.work(ctx, s.functions, s.log)
 			defer rest.stop()
 			return sleep(ctx, 4*time.Second)
 		}}),
-		clock("clock-ahead", "the database's clock is ten minutes ahead of all others", 10*time.Minute),
-		clock("clock-behind", "the database's clock is ten minutes behind all others", -10*time.Minute),
+		{Name: "clock-ahead", Fault: "the database's clock is ten minutes ahead of all others", rowsOff: tenMinutes, strike: nothing},
+		{Name: "clock-behind", Fault: "the database's clock is ten minutes behind all others", rowsOff: -tenMinutes, strike: nothing},
+		host("purchase-ahead", "purchase", tenMinutes),
+		host("purchase-behind", "purchase", -tenMinutes),
+		host("writer-ahead", "orderwriter", tenMinutes),
+		host("writer-behind", "orderwriter", -tenMinutes),
+		expiring(host("expirer-ahead", "expirer", tenMinutes)),
+		expiring(host("expirer-behind", "expirer", -tenMinutes)),
+		host("keeper-ahead", "stockkeeper", tenMinutes),
+		host("keeper-behind", "stockkeeper", -tenMinutes),
+		{Name: "clock-steps", Fault: "the clocks of all hosts and of the database step, ten minutes ahead and ten behind", stepping: true, hosts: everybody, strike: func(ctx context.Context, s *stage) error {
+			off := tenMinutes
+			return during(ctx, 4*time.Second, 500*time.Millisecond, func() error {
+				s.setup.clocks.hosts.Store(int64(off))
+				s.setup.clocks.rows.Store(int64(-off))
+				off = -off
+				return nil
+			})
+		}},
 	}
 }
 
-// clock has rows whose time is off from the beginning.
-func clock(name, fault string, off time.Duration) Drill {
-	return Drill{Name: name, Fault: fault, clockOff: off, strike: func(context.Context, *stage) error { return nil }}
+const tenMinutes = 10 * time.Minute
+
+var everybody = []string{"purchase", "orderstatus", "orderwriter", "expirer", "stockkeeper"}
+
+func nothing(context.Context, *stage) error { return nil }
+
+// host has one function whose host's clock is off from the beginning.
+func host(name, function string, off time.Duration) Drill {
+	direction := "ahead"
+	if off < 0 {
+		direction = "behind"
+	}
+	return Drill{
+		Name: name, Fault: function + "'s clock is ten minutes " + direction, hosts: []string{function}, hostsOff: off, strike: nothing,
+	}
+}
+
+// calmDrill breaks nothing: what the other rows are compared with.
+func calmDrill() []Drill {
+	return []Drill{{Name: "calm", Fault: "none", strike: nothing}}
 }

@@ -161,6 +161,11 @@ func (r *Row) judge(ctx context.Context, s *stage, over time.Time) error {
 	if r.False > r.Explained {
 		r.broken("false 202s: %d, of which the fault explains %d", r.False, r.Explained)
 	}
+	if s.besides != nil {
+		if err := s.besides(ctx, s); err != nil {
+			r.broken("besides: %v", err)
+		}
+	}
 	if s.late && r.Why[stock.Dropped.String()] == 0 {
 		r.broken("no record landed after its release: the drill proves nothing")
 	}
@@ -210,5 +215,5 @@ func (s *stage) shows(ctx context.Context, id, token, status string) bool {
 		Payable bool
 	}
 	return code == http.StatusOK && json.Unmarshal([]byte(body), &answer) == nil && answer.OrderID.String() == id &&
-		answer.Status == status && (answer.Payable == (status == "PENDING") || s.clockOff != 0)
+		answer.Status == status && (answer.Payable == (status == "PENDING") || s.rowsOff != 0 || s.stepping)
 }

@@ -144,8 +144,11 @@ func (m ledger) move(w warehouse, then func(string, func(*warehouse))) {
 		switch mv.progress {
 		case moveRead:
 			donor := w.shards[from]
-			enough := donor.stock >= 1 || m.off == shrinkNeedsStock
-			if enough && donor.quota == mv.read.quota[from] && donor.version <= mv.read.version {
+			// The donor may have been told another quota than the one that was read: only what it
+			// would lose must be there.
+			less := donor.quota - moved.quota[from]
+			enough := less <= 0 || donor.stock >= less || m.off == shrinkNeedsStock
+			if enough && donor.version < moved.version {
 				then("shrink", func(w *warehouse) {
 					m.setQuota(&w.shards[from], moved.quota[from], moved.version)
 					w.moves[k].progress = moveShrunk

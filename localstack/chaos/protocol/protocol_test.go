@@ -85,6 +85,7 @@ func TestLedger(t *testing.T) {
 	for name, m := range map[string]ledger{
 		"a move, a failover, a raise": {perShard: 1, orders: 2, moves: 1, failovers: 1, raises: 1},
 		"two moves and a raise":       {perShard: 1, orders: 1, moves: 2, raises: 1},
+		"the same and a failover":     {perShard: 1, orders: 1, moves: 2, failovers: 1, raises: 1},
 		"two units on each":           {perShard: 2, orders: 2, moves: 1, raises: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,6 +60,7 @@ type Config struct {
 	OrderIDSecret    string
 	Webhook          config.Webhook // without secrets no payment is accepted
 	Origins          []string
+	Now              func() time.Time // nil is the machine's clock; the servers have their own
 	Log              *slog.Logger
 }
 
@@ -101,14 +102,18 @@ func (s *Shop) connect(ctx context.Context, cfg Config) (err error) {
 }
 
 func (s *Shop) wire(cfg Config) error {
+	now := cfg.Now
+	if now == nil {
+		now = time.Now
+	}
 	shoppers, err := identity.New(config.Identity{
 		Issuer: cfg.Issuer, Audience: cfg.Audience, JWKS: cfg.JWKS, JWKSURL: cfg.JWKSURL,
 		Cooldown: 30 * time.Second, Skew: time.Minute,
-	}, time.Now)
+	}, now)
 	if err != nil {
 		return err
 	}
-	mint, err := sale.NewMint([]byte(cfg.OrderIDSecret), time.Now)
+	mint, err := sale.NewMint([]byte(cfg.OrderIDSecret), now)
 	if err != nil {
 		return err
 	}
@@ -117,10 +122,11 @@ func (s *Shop) wire(cfg Config) error {
 		options = append(options, stock.Embedded())
 	}
 	s.Stock, s.Orders = stock.New(s.Redis, options...), order.New(s.Pool)
-	catalog := stock.NewCatalog(s.Stock, time.Now)
+	catalog := stock.NewCatalog(s.Stock, now)
 	producer := orderlog.NewProducer(s.Kafka, cfg.OrdersTopic)
 	keeper := &recovery.Keeper{
 		Orders: s.Orders, Stock: s.Stock, Log: producer, Backlog: orderlog.Backlog(s.Kafka, cfg.Group, cfg.OrdersTopic),
+		UnderWay: recovery.PurchaseBudget,
 	}
 	edge := apigw.Edge{Log: cfg.Log, Origins: cfg.Origins}
 	scheme, err := webhook.New(cfg.Webhook)
@@ -134,23 +140,23 @@ func (s *Shop) wire(cfg Config) error {
 
 	s.functions = map[string]Invoke{
 		"purchase": (&purchase.Handler{
-			Catalog: catalog, Stock: s.Stock, Left: stock.NewRemainder(s.Stock, time.Now), Log: producer,
+			Catalog: catalog, Stock: s.Stock, Left: stock.NewRemainder(s.Stock, now), Log: producer,
 			Shoppers: shoppers, Mint: mint, Edge: edge,
 		}).Invoke,
 		"orderstatus": (&orderstatus.Handler{
-			Catalog: catalog, Stock: s.Stock, Orders: s.Orders, Shoppers: shoppers, Mint: mint, Edge: edge, Now: time.Now,
+			Catalog: catalog, Stock: s.Stock, Orders: s.Orders, Shoppers: shoppers, Mint: mint, Edge: edge, Now: now,
 		}).Invoke,
 		"orderwriter": (&orderwriter.Handler{
 			Stock: s.Stock, Orders: s.Orders, Letters: orderlog.NewDeadLetters(s.Kafka, cfg.DeadLetterTopic), Log: cfg.Log,
 		}).Invoke,
 		"expirer": (&expirer.Handler{Orders: s.Orders, Stock: s.Stock, Log: cfg.Log}).Invoke,
 		"stockkeeper": (&stockkeeper.Handler{
-			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Feed: feed, Log: cfg.Log, Now: time.Now,
+			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Feed: feed, Log: cfg.Log,
 		}).Invoke,
-		"payment":  (&payment.Handler{Orders: s.Orders, Scheme: scheme, Edge: edge, Now: time.Now}).Invoke,
-		"saleinfo": (&saleinfo.Handler{Catalog: catalog, Stock: s.Stock, Edge: edge, Now: time.Now}).Invoke,
+		"payment":  (&payment.Handler{Orders: s.Orders, Scheme: scheme, Edge: edge, Now: now}).Invoke,
+		"saleinfo": (&saleinfo.Handler{Catalog: catalog, Stock: s.Stock, Edge: edge, Now: now}).Invoke,
 		"saleadmin": (&saleadmin.Handler{
-			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Kafka: s.Kafka, Log: cfg.Log, Now: time.Now,
+			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Kafka: s.Kafka, Log: cfg.Log, Now: now,
 			OrdersTopic: cfg.OrdersTopic, DeadLetterTopic: cfg.DeadLetterTopic,
 		}).Invoke,
 		"migrate": (&migrate.Handler{DatabaseURL: cfg.DatabaseURL}).Invoke,

@@ -1,0 +1,172 @@
+package drill
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"flashsale/migrations"
+)
+
+func (s *stage) openRedis(ctx context.Context) error {
+	name := "redis"
+	if s.cluster {
+		name = "cluster"
+	}
+	address, err := s.park.up(name)
+	if err != nil {
+		return err
+	}
+	s.setup.Redis = address
+	if s.cluster {
+		o, err := redis.ParseClusterURL(strings.Replace(address, "cluster=true&", "", 1))
+		if err != nil {
+			return err
+		}
+		s.rdb = redis.NewClusterClient(o)
+	} else {
+		o, err := redis.ParseURL(address)
+		if err != nil {
+			return err
+		}
+		s.rdb = redis.NewClient(o)
+		if s.redis, err = s.proxied(&s.setup.Redis); err != nil {
+			return err
+		}
+		// What the last drill left, its catalog above all, is nobody's.
+		if err := s.rdb.FlushAll(ctx).Err(); err != nil {
+			return err
+		}
+	}
+	s.later(func() { _ = s.rdb.Close() })
+	return nil
+}
+
+// proxied puts a proxy before the server of a URL.
+func (s *stage) proxied(address *string) (*proxy, error) {
+	u, err := url.Parse(*address)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newProxy(u.Host)
+	if err != nil {
+		return nil, err
+	}
+	s.later(p.close)
+	u.Host = p.address()
+	*address = u.String()
+	return p, nil
+}
+
+func (s *stage) openKafka(ctx context.Context) error {
+	address, err := s.park.Brokers, error(nil)
+	switch {
+	case s.brokers:
+		address, err = s.park.up("kafka3")
+	case address == "":
+		address, err = s.park.up("kafka")
+	}
+	if err != nil {
+		return err
+	}
+	s.setup.Brokers = strings.Split(address, ",")
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.setup.Brokers...), kgo.MetadataMinAge(50*time.Millisecond))
+	if err != nil {
+		return err
+	}
+	s.admin = kadm.NewClient(client)
+	s.later(s.admin.Close)
+	s.setup.Orders, s.setup.Letters = "orders-"+rand.Text(), "letters-"+rand.Text()
+	s.later(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_, _ = s.admin.DeleteTopics(ctx, s.setup.Orders, s.setup.Letters)
+	})
+	for _, name := range []string{s.setup.Orders, s.setup.Letters} {
+		if slices.Contains(s.missing, name[:strings.LastIndex(name, "-")]) {
+			continue
+		}
+		if err := s.makeTopic(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeTopic waits until the topic can be written.
+func (s *stage) makeTopic(ctx context.Context, name string) error {
+	if _, err := s.admin.CreateTopic(ctx, 2, -1, nil, name); err != nil {
+		return fmt.Errorf("topic %s: %w", name, err)
+	}
+	for {
+		ends, err := s.admin.ListEndOffsets(ctx, name)
+		if err == nil && ends.Error() == nil && len(ends[name]) == 2 {
+			return nil
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *stage) openDatabase(ctx context.Context) error {
+	address, err := s.park.Database, error(nil)
+	if address == "" {
+		address, err = s.park.up("postgres")
+	}
+	if err != nil {
+		return err
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	name := fmt.Sprintf("flashsale_test_%d_%s", time.Now().Unix(), strings.ToLower(rand.Text())) // whoever tidies up after tests knows it
+	s.maintenance = address
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return err
+	}
+	s.later(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if conn, err := pgx.Connect(ctx, address); err == nil {
+			_, _ = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+			_ = conn.Close(ctx)
+		}
+	})
+	if err := durable(ctx, conn, name); err != nil {
+		return err
+	}
+	u.Path = "/" + name
+	s.databaseURL, s.setup.Database = u.String(), u.String()
+	if _, err := migrations.Up(ctx, s.databaseURL); err != nil {
+		return err
+	}
+	if s.neighbour, err = moveIn(ctx, s.databaseURL); err != nil {
+		return err
+	}
+	s.later(s.neighbour.close)
+	s.database, err = s.proxied(&s.setup.Database)
+	return err
+}
+
+// durable makes a database remember every commit. The test servers are quick because they may
+// forget the last ones in a crash. Here they may not.
+func durable(ctx context.Context, conn *pgx.Conn, name string) error {
+	_, err := conn.Exec(ctx, "ALTER DATABASE "+name+" SET synchronous_commit = on")
+	return err
+}
