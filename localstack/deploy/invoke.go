@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flashsale/localstack/deploy/emulator"
+	"flashsale/localstack/deploy/relay"
 	"flashsale/localstack/deploy/stage"
 	"flashsale/localstack/dev/login"
 	"flashsale/migrations"
@@ -37,9 +38,17 @@ func invoke(ctx context.Context, s settings) error {
 	return nil
 }
 
-// variables prints {"Parameters":{NAME:value}}.
+// variables prints {"Parameters":{NAME:value}} and relays connections for a container until it is
+// told to stop: the servers listen on loopback, where no container reaches them.
 func variables(ctx context.Context, s settings) error {
 	environment, err := furnish(ctx, s.own)
+	if err != nil {
+		return err
+	}
+	environment, relays, err := relay.Environment(s.host, environment)
+	for _, r := range relays {
+		defer r.Close()
+	}
 	if err != nil {
 		return err
 	}
@@ -48,11 +57,19 @@ func variables(ctx context.Context, s settings) error {
 		name, value, _ := strings.Cut(variable, "=")
 		parameters[name] = value
 	}
-	return json.NewEncoder(os.Stdout).Encode(map[string]any{"Parameters": parameters})
+	if err := json.NewEncoder(os.Stdout).Encode(map[string]any{"Parameters": parameters}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
 }
 
-// furnish makes a stage with a schema and returns what its functions are told.
+// furnish makes a stage with a schema and returns what its functions are told. Until this process
+// ends, the stage is its own.
 func furnish(ctx context.Context, own stage.Stack) ([]string, error) {
+	if _, err := own.Hold(ctx); err != nil {
+		return nil, err
+	}
 	secret, err := stage.Empty(ctx, own)
 	if err != nil {
 		return nil, err

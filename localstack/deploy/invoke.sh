@@ -26,24 +26,29 @@ localstack/servers/servers.sh up
 eval "$(localstack/servers/servers.sh env)"
 go build -buildvcs=false -o build/deploy ./localstack/deploy
 
-# one_at_a_time: the stage called "invoke" is one.
-exec 9>"${XDG_CACHE_HOME:-$HOME/.cache}/flashsale/run/invoke.lock"
-flock 9
-
 if docker info >/dev/null 2>&1; then
 	logical=$(sed -n "s/^  \([A-Z][A-Za-z]*\):\$/\1/p" template.yaml | while read -r id; do
 		[ "${id,,}" != "$function" ] || echo "$id"
 	done | head -n 1)
 	state=$(mktemp -d)
-	trap 'rm -rf "$state"' EXIT
-	build/deploy variables -name invoke -redis 13 >"$state/variables.json"
+	trap 'kill "$relays" 2>/dev/null; rm -rf "$state"' EXIT
+	# A container of SAM's is on Docker's bridge, whatever network it is told.
+	host=$(docker network inspect bridge --format '{{(index .IPAM.Config 0).Gateway}}')
+	build/deploy variables -name invoke -redis 13 -host "$host" >"$state/variables.json" &
+	relays=$!
+	until [ -s "$state/variables.json" ]; do
+		kill -0 "$relays" || exit 1
+		sleep 0.1
+	done
 	export SAM_CLI_TELEMETRY=0
-	ARCH=$arch flock build/lock "$programs/sam" build "$logical" --config-env local --parameter-overrides "Architecture=$machine" -b "$state/build" >&2
-	"$programs/sam" local invoke "$logical" -t "$state/build/template.yaml" --event "$event" \
-		--env-vars "$state/variables.json" --docker-network host | tee "$state/answer"
+	# Without these the template's defaults count: TLS to Kafka, and arm64.
+	stage=(--parameter-overrides "Stage=local Architecture=$machine")
+	ARCH=$arch flock build/lock "$programs/sam" build "$logical" --config-env local "${stage[@]}" -b "$state/build" >&2
+	"$programs/sam" local invoke "$logical" -t "$state/build/template.yaml" "${stage[@]}" --event "$event" \
+		--env-vars "$state/variables.json" | tee "$state/answer"
 	if grep -q '"errorType"' "$state/answer"; then exit 1; fi
 else
+	emulator=("$programs"/../lib/python3*/site-packages/samcli/local/rapid/aws-lambda-rie-"$machine")
 	flock build/lock make -s "build/$arch/$function/bootstrap"
-	build/deploy invoke -name invoke -redis 13 -event "$event" -program "build/$arch/$function/bootstrap" \
-		-emulator "$programs/../lib/python3.11/site-packages/samcli/local/rapid/aws-lambda-rie-$machine"
+	build/deploy invoke -name invoke -redis 13 -event "$event" -program "build/$arch/$function/bootstrap" -emulator "${emulator[0]}"
 fi

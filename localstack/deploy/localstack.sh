@@ -19,10 +19,12 @@ name=${2:-local}
 	exit 2
 }
 stack=flash-sale-$name
-redis_database=15 # see stage/stage.go
-[ "$name" = local ] || redis_database=14
+# See stage/stage.go for the database. The ports are the first to be tried.
+redis_database=15 first_port=4566 first_provider_port=3500
+[ "$name" = local ] || redis_database=14 first_port=4766 first_provider_port=3700
 cache=${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/flashsale
 run=$cache/run/localstack-$name # process.sh keeps a folder for each process in it
+servers_too=$run.servers # exists if we started the servers, and so stop them
 servers=$here/../servers/servers.sh
 
 emulator_mark() { echo localstack.runtime.main; }
@@ -48,7 +50,9 @@ aws_environment() {
 
 compose() { LOCALSTACK_PORT=$port docker compose -p "$stack" -f "$here/../compose.yaml" "$@"; }
 
+# healthy: it answers, and not another one that was faster at this port.
 healthy() {
+	[ -e "$run/emulator/docker" ] || grep -q '^Ready\.$' "$run/emulator/log" || return 1
 	"$programs/python" -c 'import sys, urllib.request as u; u.urlopen(sys.argv[1], timeout=5)' "$endpoint/_localstack/health" 2>/dev/null
 }
 
@@ -123,25 +127,30 @@ start_providers() {
 }
 
 up() {
-	down
+	trap 'say "interrupted; make localstack-down stops what has been started"; exit 130' INT TERM
+	stop_stack
 	mkdir -p "$run/emulator" "$run/providers"
 	programs=$("$here/python.sh" localstack)
 	sam_programs=$("$here/python.sh" sam)
 	local before
 	before=$("$servers" status)
-	[ "$(grep -c ' down$' <<<"$before")" != 3 ] || touch "$run/servers-too"
+	[ "$(grep -c ' down$' <<<"$before")" != 3 ] || touch "$servers_too"
 	"$servers" up
 	eval "$("$servers" env)"
-	port=$(free_port 4566)
-	provider_port=$(free_port 3500)
+	port=$(free_port "$first_port")
+	provider_port=$(free_port "$first_provider_port")
 	endpoint=http://127.0.0.1:$port
+	say "starting LocalStack"
 	start_emulator
 	aws_environment
 	(cd "$root" && go build -buildvcs=false -o "$run/deploy" ./localstack/deploy)
 	"$run/deploy" stage -state "$run" -name "$name" -redis "$redis_database"
+	say "building the functions"
 	build
+	say "deploying template.yaml"
 	deploy
 	api=$endpoint/_aws/execute-api/$(output ApiId)/local
+	say "migrating the database, loading a sale"
 	start_providers
 	tell
 }
@@ -156,23 +165,31 @@ tell() {
 	echo "$api"
 }
 
-down() {
+stop_stack() {
 	if is_running providers; then stop_process providers; fi
 	if [ -e "$run/emulator/docker" ]; then
 		port=0 compose down -v >/dev/null 2>&1 || say "docker compose down failed"
 	elif is_running emulator; then
 		stop_process emulator
 	fi
-	local servers_too=
-	[ ! -e "$run/servers-too" ] || servers_too=yes
 	rm -rf "$run"
-	[ -z "$servers_too" ] || "$servers" down
+}
+
+down() {
+	stop_stack
+	[ ! -e "$servers_too" ] || {
+		"$servers" down
+		rm -f "$servers_too"
+	}
 }
 
 # One at a time for each name.
 mkdir -p "$cache/run"
 exec 9>"$cache/run/localstack-$name.lock"
-flock -w 600 9 || die "another localstack.sh $name has been at work for 10 minutes"
+flock -n 9 || {
+	say "waiting for another localstack.sh $name that is at work"
+	flock -w 600 9 || die "it has been at work for 10 minutes"
+}
 case ${1:-} in
 up | down) "$1" ;;
 *)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"flashsale/localstack/deploy/remote"
+	"flashsale/localstack/deploy/stage"
 	"flashsale/localstack/servers"
 )
 
@@ -24,14 +25,23 @@ const patience = 3 * time.Minute
 type stack struct {
 	api       string
 	providers string
+	logs      string // a folder
 	functions remote.Lambda
 }
 
 // deploy runs localstack.sh under a name of its own, beside a stack that a developer may have.
+// Another run of this test waits for this one.
 func deploy(t *testing.T) stack {
 	t.Helper()
 	servers.RedisURL(t) // left out without servers, as every test of this kind
 	servers.KafkaBrokers(t)
+	waiting, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	release, err := stage.Stack{Name: "test"}.Hold(waiting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
 	command := func(ctx context.Context, action string) ([]byte, error) {
 		var out, errs bytes.Buffer
 		c := exec.CommandContext(ctx, "./localstack.sh", action, "test")
@@ -58,6 +68,7 @@ func deploy(t *testing.T) stack {
 		t.Fatalf("the last line is %q, want the API's address", s.api)
 	}
 	s.providers = find(t, out, `(http://\S+)/dev/`)
+	s.logs = find(t, out, `logs: (\S+)`)
 	s.functions = remote.Lambda{Endpoint: find(t, out, `(http://\S+)/2015-03-31/`), Stack: "flash-sale-test"}
 	return s
 }
@@ -176,6 +187,9 @@ func TestDeployed(t *testing.T) {
 	t.Run("cancels, and the unit is on sale again", func(t *testing.T) { t.Parallel(); testCancel(t, s) })
 	t.Run("expires by the schedule", func(t *testing.T) { t.Parallel(); testExpiry(t, s) })
 	t.Run("the gateway's own answers", func(t *testing.T) { t.Parallel(); testGateway(t, s) })
+	t.Run("the forms of the gateway's errors", func(t *testing.T) { t.Parallel(); testGatewayResponses(t, s) })
+	t.Run("a killed function starts again", func(t *testing.T) { t.Parallel(); testKilled(t, s) })
+	t.Run("keeps its files to itself", func(t *testing.T) { t.Parallel(); testOwnFiles(t, s) })
 }
 
 func testPay(t *testing.T, s stack) {
@@ -230,37 +244,5 @@ func testExpiry(t *testing.T, s stack) {
 	report, err := s.functions.Invoke(t.Context(), "saleadmin", fmt.Appendf(nil, `{"action":"report","saleId":%d}`, saleID))
 	if err != nil || !bytes.Contains(report, []byte(`"conserved":true`)) {
 		t.Errorf("report: got %s, %v, want a conserved item", report, err)
-	}
-}
-
-func testGateway(t *testing.T, s stack) {
-	token := s.login(t, "visitor")
-	const base = "/api/flash-sales"
-	for _, test := range []struct {
-		method, path, token, body string
-		status                    int
-		code, allow               string
-	}{
-		{"GET", "/nowhere", "", "", 404, "NOT_FOUND", ""},
-		{"GET", "/nowhere", token, "", 404, "NOT_FOUND", ""},
-		{"PUT", base + "/7", "", "{}", 405, "METHOD_NOT_ALLOWED", "OPTIONS, GET"},
-		{"DELETE", base + "/items/1/purchase", token, "", 405, "METHOD_NOT_ALLOWED", "OPTIONS, POST"},
-		{"POST", base + "/orders/x", token, "{}", 405, "METHOD_NOT_ALLOWED", "OPTIONS, GET, DELETE"},
-		{"POST", base + "/7/my-order", token, "{}", 405, "METHOD_NOT_ALLOWED", "OPTIONS, GET"},
-		{"GET", base + "/payments", "", "", 405, "METHOD_NOT_ALLOWED", "POST"},
-		{"POST", base + "/payments", "", "nonsense", 400, "BAD_REQUEST", ""},
-		{"POST", base + "/payments", "", "{}", 401, "UNAUTHENTICATED", ""},
-		{"POST", base + "/items/1/purchase", "", "", 401, "UNAUTHENTICATED", ""},
-		{"POST", base + "/items/1/purchase", token, "", 404, "UNKNOWN_ITEM", ""},
-		{"GET", base + "/1", "", "", 404, "UNKNOWN_SALE", ""},
-	} {
-		a := call(t, test.method, s.api+test.path, test.token, test.body)
-		if a.status != test.status || a.body.Error != test.code || a.header.Get("Allow") != test.allow {
-			t.Errorf("%s %s: got %d %s, Allow %q, want %d %s, Allow %q", test.method, test.path,
-				a.status, a.text, a.header.Get("Allow"), test.status, test.code, test.allow)
-		}
-		if !strings.Contains(a.text, `"message":`) {
-			t.Errorf("%s %s: got %s, want a message", test.method, test.path, a.text)
-		}
 	}
 }

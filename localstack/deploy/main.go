@@ -4,7 +4,8 @@
 //	deploy serve       migrates, creates and loads a sale, and then is what AWS and others are in
 //	                   production: identity provider, payment provider, Kafka event source mapping
 //	deploy invoke      one function in Lambda's runtime interface emulator, on an empty stage
-//	deploy variables   an empty stage's environment, in the form that sam local invoke takes
+//	deploy variables   an empty stage's environment, in the form that sam local invoke takes, and
+//	                   relays to its servers until it is told to stop
 //
 // It promises that all it does to the functions goes through Lambda's Invoke call, as an
 // operator's command line does it. localstack.sh and invoke.sh run it.
@@ -34,6 +35,7 @@ type settings struct {
 	port     int    // of the providers
 
 	emulator, program, event string // paths, for invoke
+	host                     string // where a container reaches this machine, for variables
 }
 
 // secretFile holds what the stack reads from Secrets Manager.
@@ -64,6 +66,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&s.emulator, "emulator", "", "the `path` of aws-lambda-rie")
 	flags.StringVar(&s.program, "program", "", "the `path` of the function's bootstrap")
 	flags.StringVar(&s.event, "event", "", "the event's `file`")
+	flags.StringVar(&s.host, "host", "127.0.0.1", "the `address` at which a container reaches this machine")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ kafka_fetch() {
 	jars=$(kafka_jars)
 	[ ! -d "$jars" ] || return 0
 	part=$(mktemp -d "$cache/kafka.XXXXXX")
-	if ! mvn -q -B -Dstyle.color=never -f "$here/kafka/pom.xml" dependency:copy-dependencies \
+	if ! mvn -q -B -Dstyle.color=never -f "$here/kafka/pom.xml" -Duser.home="$HOME" dependency:copy-dependencies \
 		-DincludeScope=runtime -DoutputDirectory="$part" >"$part/log" 2>&1; then
 		echo "Maven could not fetch the jars: $(grep -m 1 ERROR "$part/log")"
 		rm -rf "$part"

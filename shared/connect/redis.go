@@ -30,8 +30,8 @@ const (
 // Redis makes a client of one server or of a cluster; see [config.Redis].
 //
 // After a freeze: sockets that were closed by the server, or idle for four
-// minutes, are replaced before use. One that died unnoticed costs a read
-// timeout (0.8 s) and the one retry. A command may so run twice: every script
+// minutes, are replaced before use. Those that died unnoticed cost one read
+// timeout (0.8 s) together and the one retry. A command may so run twice: every script
 // is safe to repeat. A server that never answers costs 1.7 s.
 func Redis(cfg config.Redis) (redis.UniversalClient, error) {
 	u, err := url.Parse(cfg.URL.Reveal())
@@ -56,6 +56,7 @@ func Redis(cfg config.Redis) (redis.UniversalClient, error) {
 	o.PoolSize, o.PoolTimeout = cfg.PoolSize, redisRead
 	// Both cost a round trip on each new connection.
 	o.DisableIdentity, o.MaintNotificationsConfig = true, noNotifications()
+	o.Dialer = new(sockets).dialer(redis.NewDialer(o))
 	return redis.NewClient(o), nil
 }
 
@@ -72,6 +73,7 @@ func redisCluster(address string, cfg config.Redis) (redis.UniversalClient, erro
 	o.MaxRetries, o.ConnMaxIdleTime = 1, idleLimit
 	o.PoolSize, o.PoolTimeout = cfg.PoolSize, redisRead
 	o.DisableIdentity, o.MaintNotificationsConfig = true, noNotifications()
+	o.Dialer = new(sockets).dialer(redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig}))
 	return redis.NewClusterClient(o), nil
 }
 

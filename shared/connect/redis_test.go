@@ -2,7 +2,10 @@ package connect_test
 
 import (
 	"context"
-	"errors"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -119,18 +122,24 @@ func TestRedisThatHangs(t *testing.T) {
 	}
 }
 
-// hold opens n connections at once.
+// hold opens n connections at once. On a busy machine a dial may be too late.
 func hold(t *testing.T, client redis.UniversalClient, n int) {
 	t.Helper()
-	var wait sync.WaitGroup
-	for range n {
-		wait.Go(func() {
-			if err := client.BLPop(t.Context(), time.Second, "connect-test-"+t.Name()).Err(); !errors.Is(err, redis.Nil) {
-				t.Errorf("BLPop: %v", err)
-			}
-		})
+	var err error
+	for tries := 0; client.PoolStats().IdleConns < uint32(n); tries++ {
+		if tries == 20 {
+			t.Fatalf("%d connections, want %d: %v", client.PoolStats().IdleConns, n, err)
+		}
+		var wait sync.WaitGroup
+		for i := range n {
+			wait.Go(func() {
+				if failed := client.BLPop(t.Context(), time.Second, "connect-test-"+t.Name()).Err(); i == 0 {
+					err = failed
+				}
+			})
+		}
+		wait.Wait()
 	}
-	wait.Wait()
 }
 
 func TestRedisAfterAFreeze(t *testing.T) {
@@ -145,18 +154,66 @@ func TestRedisAfterAFreeze(t *testing.T) {
 			t.Errorf("Ping: %v", err)
 		}
 	})
-	t.Run("a socket that swallows", func(t *testing.T) {
+	t.Run("all sockets swallow", func(t *testing.T) {
 		t.Parallel()
 		w, address := through(t, servers.RedisURL(t))
 		client := newRedis(t, address)
-		if err := client.Ping(t.Context()).Err(); err != nil {
-			t.Fatalf("Ping: %v", err)
-		}
-		if n := w.silence(); n != 1 {
-			t.Fatalf("%d connections, want 1", n)
+		hold(t, client, 8)
+		time.Sleep(1100 * time.Millisecond) // who was heard within a second is not suspect
+		if n := w.silence(); n < 8 {
+			t.Fatalf("%d connections, want 8", n)
 		}
 		if err := client.Ping(t.Context()).Err(); err != nil {
 			t.Errorf("Ping: %v", err)
 		}
 	})
+	// The library cannot see that a TLS connection has ended.
+	t.Run("all sockets closed, with TLS", func(t *testing.T) {
+		t.Parallel()
+		w, address := through(t, servers.RedisURL(t))
+		client := newRedis(t, secured(t, address)+"?skip_verify=true")
+		hold(t, client, 3) // more than there are tries
+		time.Sleep(1100 * time.Millisecond)
+		w.close()
+		if err := client.Ping(t.Context()).Err(); err != nil {
+			t.Errorf("Ping: %v", err)
+		}
+	})
+}
+
+// secured returns the address of a TLS server before the one at address.
+func secured(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := httptest.NewUnstartedServer(nil) // for its certificate
+	plain.StartTLS()
+	config := plain.TLS.Clone()
+	plain.Close()
+	config.NextProtos = nil
+	listener := tls.NewListener(listen(t), config)
+	target := u.Host
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", target)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+				go func() {
+					_, _ = io.Copy(way[0], way[1])
+					_ = way[0].Close()
+				}()
+			}
+		}
+	}()
+	u.Scheme, u.Host = "rediss", listener.Addr().String()
+	return u.String()
 }

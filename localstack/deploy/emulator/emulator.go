@@ -24,8 +24,14 @@ import (
 	"time"
 )
 
-// ErrBusy says that as many invocations as Concurrency allows are under way.
-var ErrBusy = errors.New("emulator: it is busy")
+var (
+	// ErrBusy says that as many invocations as Concurrency allows are under way.
+	ErrBusy = errors.New("emulator: it is busy")
+
+	// ErrNotRoot is about a Concurrency over 1: in that mode the emulator calls setgroups, which no
+	// other user may, not even as root of a user namespace.
+	ErrNotRoot = errors.New("emulator: many invocations at once need root")
+)
 
 // A Function is a program and what Lambda would know of it.
 type Function struct {
@@ -62,11 +68,10 @@ func Start(ctx context.Context, f Function) (*Environment, error) {
 	args := []string{f.Emulator, "--runtime-interface-emulator-address", ports[0], "--runtime-api-address", ports[1], f.Program}
 	if f.Concurrency > 1 {
 		args[len(args)-1] = "/var/task/bootstrap"
-		apart := []string{"unshare", "--mount"}
 		if os.Geteuid() != 0 {
-			apart = append(apart, "--map-root-user")
+			return nil, ErrNotRoot
 		}
-		args = slices.Concat(apart, []string{"sh", "-c", managed, "sh", filepath.Dir(f.Program)}, args)
+		args = slices.Concat([]string{"unshare", "--mount", "sh", "-c", managed, "sh", filepath.Dir(f.Program)}, args)
 	}
 	e.process = exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // our own programs, stopped by Stop
 	e.process.Env = append([]string{

@@ -2,7 +2,7 @@
 // three topics and a numbered Redis database.
 //
 // It promises that they are empty, whatever an earlier stack of the same name left there, and that
-// stacks of different names never meet.
+// stacks of different names never meet. Those of one name do: [Hold] lets them take turns.
 package stage
 
 import (
@@ -45,6 +45,21 @@ type Secret struct {
 type Stack struct {
 	Name          string // prefix of its topics and group, part of its database's name
 	RedisDatabase int    // of its own: 15 and downwards, since the tests take theirs from the other end
+}
+
+// Hold waits until nobody else holds the stack's name at these servers, as long as ctx allows. It is
+// let go by release, or when the process ends in any way.
+func (s Stack) Hold(ctx context.Context) (release func(), err error) {
+	conn, err := pgx.Connect(ctx, os.Getenv("DATABASE_URL"))
+	if err != nil {
+		return nil, fmt.Errorf("stage: postgresql: %w", err)
+	}
+	release = func() { _ = conn.Close(context.WithoutCancel(ctx)) }
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext('flashsale stage ' || $1))", s.Name); err != nil {
+		release()
+		return nil, fmt.Errorf("stage: another run holds %q: %w", s.Name, err)
+	}
+	return release, nil
 }
 
 // Empty makes the stack's parts anew. The database has no schema yet.
