@@ -119,6 +119,8 @@ func TestConstraints(t *testing.T) {
 		{"pk_sale", "", sale + `(1,'n',now(),now()+'1h','1m','0',1,'{}',now())`, sale + `(2,'n',now(),now()+'1h','1m','0',1,'{}',now())`},
 		{"chk_sale_id_fits_order_id", "", sale + `(4294967296,'n',now(),now()+'1h','1m','0',1,'{}',now())`, sale + `(4294967295,'n',now(),now()+'1h','1m','0',1,'{}',now())`},
 		{"chk_window_is_not_empty", "", `UPDATE flash_sale SET closes_at = opens_at`, `UPDATE flash_sale SET closes_at = opens_at, closed_at = opens_at`},
+		{"chk_spread_is_not_negative", "", `UPDATE flash_sale SET spread = '-1ms'`, `UPDATE flash_sale SET spread = '59m'`},
+		{"chk_window_outlasts_spread", "", `UPDATE flash_sale SET spread = closes_at - opens_at`, `UPDATE flash_sale SET spread = closes_at - opens_at, closed_at = now()`},
 		{"chk_payment_takes_time", "", `UPDATE flash_sale SET payment_window = '0'`, `UPDATE flash_sale SET payment_window = '1s', grace = '0'`},
 		{"chk_payment_takes_time", "", `UPDATE flash_sale SET grace = '-1s'`, `UPDATE flash_sale SET grace = '1s'`},
 		{"chk_at_least_one_shard", "", `UPDATE flash_sale SET shards = 0`, `UPDATE flash_sale SET shards = 2`},

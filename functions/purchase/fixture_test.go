@@ -41,7 +41,7 @@ func handler(t *testing.T, shelf *shoptest.Shelf, log purchase.Log) *purchase.Ha
 	t.Helper()
 	return &purchase.Handler{
 		Catalog: catalogOf(shelf.Stock), Stock: shelf.Stock, Left: stock.NewRemainder(shelf.Stock, time.Now), Log: log,
-		Shoppers: provider.Verifier(t), Mint: shelf.Mint, Edge: apigw.Edge{Log: slog.New(slog.DiscardHandler)},
+		Shoppers: provider.Verifier(t), Mint: shelf.Mint, Gate: &purchase.Gate{Now: time.Now}, Edge: apigw.Edge{Log: slog.New(slog.DiscardHandler)},
 	}
 }
 
@@ -122,10 +122,11 @@ type answer struct {
 	Headers map[string]string `json:"headers"`
 	Text    string            `json:"body"`
 	Body    struct {
-		OrderID sale.OrderID `json:"orderId"`
-		Status  string       `json:"status"`
-		Error   string       `json:"error"`
-		OpensAt string       `json:"opensAt"`
+		OrderID   sale.OrderID `json:"orderId"`
+		Status    string       `json:"status"`
+		Error     string       `json:"error"`
+		OpensAt   string       `json:"opensAt"`
+		NotBefore string       `json:"notBefore"`
 	} `json:"-"`
 }
 

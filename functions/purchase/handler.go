@@ -43,6 +43,8 @@ type Config struct {
 	config.Kafka
 	config.Identity
 	config.OrderIDs
+	config.AdmissionKeys
+	config.Limits
 	config.HTTP
 	config.Log
 }
@@ -55,6 +57,7 @@ type Handler struct {
 	Log      Log
 	Shoppers *identity.Verifier
 	Mint     *sale.Mint
+	Gate     *Gate
 	Edge     apigw.Edge
 }
 
@@ -83,6 +86,8 @@ func (h *Handler) purchase(ctx context.Context, r *apigw.Request) (apigw.Respons
 	if err != nil {
 		return apigw.Response{}, err
 	}
+	bar := h.Gate.bar(r, &listing.Sale, attempt.UserID)
+	attempt.Barred = bar != nil
 	shards := stock.Of(&listing.Sale)
 	answer, err := h.reserve(ctx, shards, attempt)
 	if err != nil {
@@ -112,6 +117,8 @@ func (h *Handler) purchase(ctx context.Context, r *apigw.Request) (apigw.Respons
 		return apigw.Response{}, apigw.Refuse(apigw.SaleClosed, "This sale has ended.")
 	case stock.Paused, stock.NotLoaded:
 		return apigw.Response{}, apigw.Busy(retry, nil)
+	case stock.Barred:
+		return apigw.Response{}, bar
 	default:
 		return apigw.Response{}, fmt.Errorf("purchase: unexpected outcome %s", answer.Outcome)
 	}

@@ -34,7 +34,7 @@ func open(t *testing.T) *office {
 	o := &office{Shop: shop, orders: servers.Topic(t, "orders", 2), letters: servers.Topic(t, "letters", 1)}
 	o.kafka = shoptest.Kafka(t, servers.KafkaBrokers(t), o.orders, o.letters)
 	o.h = &saleadmin.Handler{
-		Orders: shop.Orders, Stock: shop.Stock, Log: slog.New(slog.DiscardHandler), Now: shop.Now,
+		Orders: shop.Orders, Stock: shop.Stock, Admits: true, Log: slog.New(slog.DiscardHandler), Now: shop.Now,
 		Keeper: &recovery.Keeper{
 			Orders: shop.Orders, Stock: shop.Stock, Log: orderlog.NewProducer(o.kafka, o.orders),
 			Backlog: orderlog.Backlog(o.kafka, "group-of-"+o.orders, o.orders),

@@ -30,6 +30,7 @@ type Config struct {
 	config.Redis
 	config.Kafka
 	config.Postgres
+	config.Admission
 	config.Log
 }
 
@@ -38,6 +39,7 @@ type Handler struct {
 	Orders *order.Store
 	Stock  *stock.Store
 	Keeper *recovery.Keeper
+	Admits bool // passes can be given out, so a sale may have a spread
 	Log    *slog.Logger
 	Now    func() time.Time
 

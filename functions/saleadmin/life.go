@@ -74,10 +74,25 @@ func (h *Handler) described(r request) (sale.Sale, error) {
 	if err != nil {
 		return sale.Sale{}, refusal{"BAD_REQUEST", err.Error()}
 	}
-	return described, nil
+	return described, h.admits(described)
+}
+
+// admits refuses a spread where nobody could get a pass: the sale would sell nothing.
+func (h *Handler) admits(sl sale.Sale) error {
+	if sl.Spread > 0 && !h.Admits {
+		return refusal{"BAD_REQUEST", "A spread needs admission passes: ADMISSION_KEYS and ADMISSION_LOTTERY are not set."}
+	}
+	return nil
 }
 
 func (h *Handler) load(ctx context.Context, r request) (any, error) {
+	l, err := h.Orders.Listing(ctx, r.id)
+	if err == nil {
+		err = h.admits(l.Sale)
+	}
+	if err != nil {
+		return nil, err
+	}
 	first, err := h.Keeper.LoadBy(ctx, r.id, r.By)
 	if err != nil {
 		return nil, err

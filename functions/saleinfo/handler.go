@@ -1,8 +1,10 @@
-// Package saleinfo shows a sale to everybody.
+// Package saleinfo shows a sale to everybody, and gives its shoppers their
+// admission passes.
 //
 // It promises an answer that a CDN may keep for a second, so that a crowd
-// waiting for the opening costs one call a second, and that the address to buy
-// at appears only once the sale is open.
+// waiting for the opening costs one call a second, that the address to buy
+// at appears only once the sale is open, and the same pass to the same shopper
+// whenever it is asked for.
 package saleinfo
 
 import (
@@ -10,10 +12,13 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
+	"flashsale/shared/admission"
 	"flashsale/shared/apigw"
 	"flashsale/shared/config"
+	"flashsale/shared/identity"
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
 )
@@ -23,16 +28,20 @@ const budget = 2 * time.Second
 // Config is what the function takes from its environment.
 type Config struct {
 	config.Redis
+	config.Identity
+	config.Admission
 	config.HTTP
 	config.Log
 }
 
 // A Handler shows sales. It is safe for concurrent use.
 type Handler struct {
-	Catalog *stock.Catalog
-	Stock   *stock.Store
-	Edge    apigw.Edge
-	Now     func() time.Time
+	Catalog  *stock.Catalog
+	Stock    *stock.Store
+	Shoppers *identity.Verifier
+	Office   *admission.Office
+	Edge     apigw.Edge
+	Now      func() time.Time
 }
 
 type view struct {
@@ -42,6 +51,7 @@ type view struct {
 	OpensAt    time.Time  `json:"opensAt"`
 	ClosesAt   time.Time  `json:"closesAt"`
 	ServerTime time.Time  `json:"serverTime"`
+	Admission  bool       `json:"admission,omitempty"` // a purchase needs a pass
 	Items      []itemView `json:"items"`
 }
 
@@ -56,26 +66,42 @@ type itemView struct {
 
 // Invoke answers one API Gateway event.
 func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
-	return h.Edge.Serve(ctx, event, h.show)
+	return h.Edge.Serve(ctx, event, h.answer)
 }
 
-func (h *Handler) show(ctx context.Context, r *apigw.Request) (apigw.Response, error) {
+func (h *Handler) answer(ctx context.Context, r *apigw.Request) (apigw.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	if err := r.Only(http.MethodGet); err != nil {
-		return apigw.Response{}, err
+	if strings.HasSuffix(r.Resource, "/admission") {
+		return h.admit(ctx, r)
 	}
+	return h.show(ctx, r)
+}
+
+// listing finds the sale that the path names.
+func (h *Handler) listing(ctx context.Context, r *apigw.Request) (*sale.Listing, error) {
 	unknown := apigw.Refuse(apigw.UnknownSale, "There is no such sale.")
 	id, ok := sale.ParseID(r.Params["saleId"])
 	if !ok {
-		return apigw.Response{}, unknown
+		return nil, unknown
 	}
 	listing, ok, err := h.Catalog.Sale(ctx, id)
 	switch {
 	case err != nil:
-		return apigw.Response{}, apigw.Busy(time.Second, err)
+		return nil, apigw.Busy(time.Second, err)
 	case !ok:
-		return apigw.Response{}, unknown
+		return nil, unknown
+	}
+	return listing, nil
+}
+
+func (h *Handler) show(ctx context.Context, r *apigw.Request) (apigw.Response, error) {
+	if err := r.Only(http.MethodGet); err != nil {
+		return apigw.Response{}, err
+	}
+	listing, err := h.listing(ctx, r)
+	if err != nil {
+		return apigw.Response{}, err
 	}
 	// Before the load there is nothing to count, and nothing is sold out.
 	left, err := h.Stock.Left(ctx, &listing.Sale)
@@ -85,8 +111,9 @@ func (h *Handler) show(ctx context.Context, r *apigw.Request) (apigw.Response, e
 	}
 	now := h.Now()
 	v := view{
-		SaleID: id, Name: listing.Name, State: listing.StateAt(now, listing.Standing),
+		SaleID: listing.ID, Name: listing.Name, State: listing.StateAt(now, listing.Standing),
 		OpensAt: listing.OpensAt, ClosesAt: listing.ClosesAt, ServerTime: now.UTC().Truncate(time.Millisecond),
+		Admission: listing.Spread > 0,
 	}
 	for _, it := range listing.Items {
 		iv := itemView{

@@ -39,10 +39,15 @@ type answer struct {
 
 func (w *window) show(t *testing.T, saleID string) answer {
 	t.Helper()
-	event, err := json.Marshal(map[string]any{
+	return w.invoke(t, map[string]any{
 		"httpMethod": "GET", "path": "/api/flash-sales/" + saleID, "pathParameters": map[string]string{"saleId": saleID},
 		"requestContext": map[string]any{"requestId": "r1"},
 	})
+}
+
+func (w *window) invoke(t *testing.T, request map[string]any) answer {
+	t.Helper()
+	event, err := json.Marshal(request)
 	if err != nil {
 		t.Fatal(err)
 	}

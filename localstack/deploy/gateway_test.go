@@ -23,6 +23,7 @@ func testGateway(t *testing.T, s stack) {
 		{"DELETE", base + "/items/1/purchase", token, "", 405, "METHOD_NOT_ALLOWED", "OPTIONS, POST"},
 		{"POST", base + "/orders/x", token, "{}", 405, "METHOD_NOT_ALLOWED", "OPTIONS, GET, DELETE"},
 		{"POST", base + "/7/my-order", token, "{}", 405, "METHOD_NOT_ALLOWED", "OPTIONS, GET"},
+		{"GET", base + "/7/admission", token, "", 405, "METHOD_NOT_ALLOWED", "OPTIONS, POST"},
 		{"GET", base + "/payments", "", "", 405, "METHOD_NOT_ALLOWED", "POST"},
 		{"POST", base + "/payments", "", "nonsense", 400, "BAD_REQUEST", ""},
 		{"POST", base + "/payments", "", "{}", 401, "UNAUTHENTICATED", ""},

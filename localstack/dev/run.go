@@ -111,7 +111,7 @@ func openShop(ctx context.Context, s settings, b *backends, provider *login.Prov
 		RedisURL: b.redisURL, EmbeddedRedis: s.redisURL == "", DatabaseURL: b.databaseURL,
 		KafkaBrokers: b.brokers, OrdersTopic: s.ordersTopic, DeadLetterTopic: s.deadLetterTopic, EventsTopic: s.eventsTopic, Group: s.group,
 		JWKS: string(keys), Issuer: provider.Issuer(), Audience: audience,
-		OrderIDSecret: orderIDSecret, Webhook: s.webhook, Origins: s.origins, Log: s.log,
+		OrderIDSecret: orderIDSecret, Webhook: s.webhook, Admission: s.admission, Limits: s.limits, Origins: s.origins, Log: s.log,
 	})
 	if err != nil {
 		return nil, err

@@ -19,6 +19,12 @@ import (
 // paymentSecret is no secret here; it is fixed so that webhooks can be made by hand.
 const paymentSecret = "whsec_ZGV2ZWxvcG1lbnQtb25seS1wYXltZW50cw=="
 
+// The admission secrets are none here either; they are fixed so that passes outlive a restart.
+const (
+	admissionKeys    = "dev:development-only-admission"
+	admissionLottery = "development-only-lottery"
+)
+
 // settings is what the command line and the environment say.
 type settings struct {
 	port     int
@@ -30,7 +36,9 @@ type settings struct {
 
 	ordersTopic, deadLetterTopic, eventsTopic, group string
 
-	webhook config.Webhook
+	webhook   config.Webhook
+	admission config.Admission
+	limits    config.Limits
 
 	tick    time.Duration
 	origins []string
@@ -52,6 +60,10 @@ func readSettings(args []string) (settings, error) {
 	for _, secret := range list(cmp.Or(os.Getenv("PAYMENT_SECRETS"), paymentSecret)) {
 		s.webhook.Secrets = append(s.webhook.Secrets, config.Secret(secret))
 	}
+	for _, key := range list(cmp.Or(os.Getenv("ADMISSION_KEYS"), admissionKeys)) {
+		s.admission.PassKeys = append(s.admission.PassKeys, config.Secret(key))
+	}
+	s.admission.Lottery = config.Secret(cmp.Or(os.Getenv("ADMISSION_LOTTERY"), admissionLottery))
 	flags := flag.NewFlagSet("dev", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.IntVar(&s.port, "port", 3000, "the `port` on loopback; 0 is any free one")
@@ -76,8 +88,11 @@ func readSettings(args []string) (settings, error) {
 	if err := level.UnmarshalText([]byte(cmp.Or(os.Getenv("DEV_LOG"), "warn"))); err != nil {
 		return s, fmt.Errorf("DEV_LOG=%q is not debug, info, warn or error", os.Getenv("DEV_LOG"))
 	}
-	if err := s.webhook.Check(); err != nil {
+	if err := errors.Join(s.webhook.Check(), s.admission.AdmissionKeys.Check(), s.admission.Check()); err != nil {
 		return s, err
+	}
+	if err := s.limits.Purchases.UnmarshalText([]byte(cmp.Or(os.Getenv("PURCHASE_LIMIT"), "20/10s"))); err != nil {
+		return s, fmt.Errorf("PURCHASE_LIMIT is malformed: %w", err)
 	}
 	s.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	s.saleFile, err = readSale(*path)

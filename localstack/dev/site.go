@@ -25,6 +25,7 @@ var routes = []gateway.Route{
 	{Method: "GET", Resource: "/api/flash-sales/orders/{orderId}", Function: "orderstatus"},
 	{Method: "DELETE", Resource: "/api/flash-sales/orders/{orderId}", Function: "orderstatus"},
 	{Method: "GET", Resource: "/api/flash-sales/{saleId}/my-order", Function: "orderstatus"},
+	{Method: "POST", Resource: "/api/flash-sales/{saleId}/admission", Function: "saleinfo"},
 	{Method: "POST", Resource: "/api/flash-sales/payments", Function: "payment"},
 	{Method: "GET", Resource: "/api/flash-sales/{saleId}", Function: "saleinfo"},
 }

@@ -56,7 +56,7 @@ func buildAndRun(m *testing.M) int {
 // that the environment has.
 var ours = []string{
 	"REDIS_URL", "KAFKA_BROKERS", "DATABASE_URL", "KAFKA_ORDERS_TOPIC", "KAFKA_DEAD_LETTER_TOPIC", "KAFKA_GROUP",
-	"DEV_TICK", "DEV_LOG", "ALLOWED_ORIGINS",
+	"DEV_TICK", "DEV_LOG", "ALLOWED_ORIGINS", "PURCHASE_LIMIT",
 }
 
 // backends are the real servers' parts that belong to one test.
@@ -83,6 +83,7 @@ func (b backends) env() []string {
 		"REDIS_URL=" + b.redisURL, "KAFKA_BROKERS=" + b.brokers, "DATABASE_URL=" + b.databaseURL,
 		"KAFKA_ORDERS_TOPIC=" + b.orders, "KAFKA_DEAD_LETTER_TOPIC=" + b.letters, "KAFKA_GROUP=" + b.group,
 		"DEV_TICK=200ms",
+		"PURCHASE_LIMIT=100/1s", // the tests press faster than a page
 	}
 }
 

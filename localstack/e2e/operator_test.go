@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"flashsale/localstack/servers"
 )
@@ -19,6 +20,7 @@ type saleFile struct {
 	PaymentWindow string     `json:"paymentWindow"`
 	Grace         string     `json:"grace"`
 	Shards        int        `json:"shards,omitempty"`
+	Spread        string     `json:"spread,omitempty"`
 	Items         []itemFile `json:"items"`
 }
 
@@ -80,8 +82,10 @@ func (r report) quiet() bool { return r.Unconfirmed == 0 && r.ReleasesWaiting ==
 
 // A view is what everybody sees of a sale.
 type view struct {
-	State string `json:"state"`
-	Items []struct {
+	State     string    `json:"state"`
+	OpensAt   time.Time `json:"opensAt"`
+	Admission bool      `json:"admission"`
+	Items     []struct {
 		SoldOut     bool   `json:"soldOut"`
 		PurchaseURL string `json:"purchaseUrl"`
 	} `json:"items"`

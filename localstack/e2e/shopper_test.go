@@ -28,6 +28,9 @@ type answer struct {
 	PayBy   time.Time `json:"payBy"`
 	Payable bool      `json:"payable"`
 	OpensAt time.Time `json:"opensAt"`
+
+	Pass      string    `json:"pass"`
+	NotBefore time.Time `json:"notBefore"`
 }
 
 func (a answer) String() string { return fmt.Sprintf("%d %s", a.Code, a.Text) }
@@ -136,6 +139,18 @@ func (p shopper) press(ctx context.Context, item int64, key string) (answer, err
 		header.Set("Idempotency-Key", key)
 	}
 	return p.shop.call(ctx, http.MethodPost, purchasePath(item), header, "")
+}
+
+// bring presses "Buy" once with an admission pass.
+func (p shopper) bring(ctx context.Context, item int64, pass string) (answer, error) {
+	header := bearer(p.token)
+	header.Set("X-Admission-Pass", pass)
+	return p.shop.call(ctx, http.MethodPost, purchasePath(item), header, "")
+}
+
+// admission asks for a pass.
+func (p shopper) admission(ctx context.Context, sale uint32) (answer, error) {
+	return p.shop.call(ctx, http.MethodPost, salePath(sale)+"/admission", bearer(p.token), "")
 }
 
 // buy presses as the page does: again while the answer is 503, which says nothing

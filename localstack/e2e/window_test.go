@@ -35,7 +35,7 @@ func opening(t *testing.T, s *shop, rdb *redis.Client) {
 	}
 	p, item := s.login(t, "punctual"), sale.Items[0].ID
 	var opensAt time.Time
-	for {
+	for ; ; time.Sleep(20 * time.Millisecond) { // below the server's limit
 		before := clock(t, rdb)
 		a, _, err := p.buy(t.Context(), item, "")
 		after := clock(t, rdb)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -109,6 +111,90 @@ func (o *OrderIDs) Check() error {
 	if len(o.Secret) < 16 {
 		return errors.New("ORDER_ID_SECRET is malformed: 16 bytes or more are needed")
 	}
+	return nil
+}
+
+// AdmissionKeys are what admission passes are signed and checked with. Without
+// any, no sale may have a spread.
+type AdmissionKeys struct {
+	PassKeys []Secret `env:"ADMISSION_KEYS"` // id:secret, separated by commas: the first signs, all verify
+}
+
+// A PassKey is one key under its name.
+type PassKey struct {
+	ID     string
+	Secret []byte
+}
+
+// passKey is what a key may look like: its id is a part of every pass.
+var passKey = regexp.MustCompile(`^([A-Za-z0-9_-]{1,32}):(.{16,})$`)
+
+// Check refuses keys that are none.
+func (a *AdmissionKeys) Check() error {
+	if _, err := a.Keys(); err != nil {
+		return fmt.Errorf("ADMISSION_KEYS is malformed: %w", err)
+	}
+	return nil
+}
+
+// Keys takes the keys apart.
+func (a *AdmissionKeys) Keys() ([]PassKey, error) {
+	var keys []PassKey
+	for i, text := range a.PassKeys {
+		parts := passKey.FindStringSubmatch(text.Reveal())
+		if parts == nil { // the error must not quote it
+			return nil, fmt.Errorf("key %d is not id:secret with an id of 1 to 32 letters, digits, _ or - and a secret of 16 bytes or more", i+1)
+		}
+		if slices.ContainsFunc(keys, func(k PassKey) bool { return k.ID == parts[1] }) {
+			return nil, fmt.Errorf("key %d has the id of another", i+1)
+		}
+		keys = append(keys, PassKey{parts[1], []byte(parts[2])})
+	}
+	return keys, nil
+}
+
+// Admission is for whoever gives passes out: it also draws the lots.
+type Admission struct {
+	AdmissionKeys
+	Lottery Secret `env:"ADMISSION_LOTTERY"` // 16 bytes or more, never changed during a sale
+}
+
+// Check refuses half of it, which could not give out a pass.
+func (a *Admission) Check() error {
+	switch {
+	case len(a.PassKeys) == 0 && a.Lottery == "":
+		return nil
+	case len(a.PassKeys) == 0:
+		return errors.New("ADMISSION_KEYS is missing, but ADMISSION_LOTTERY is set")
+	case a.Lottery == "":
+		return errors.New("ADMISSION_LOTTERY is missing, but ADMISSION_KEYS is set")
+	case len(a.Lottery) < 16:
+		return errors.New("ADMISSION_LOTTERY is malformed: 16 bytes or more are needed")
+	}
+	return nil
+}
+
+// Limits say how often one shopper may call.
+type Limits struct {
+	Purchases Rate `env:"PURCHASE_LIMIT" envDefault:"20/10s"`
+}
+
+// A Rate is so many calls within a time, such as 20/10s.
+type Rate struct {
+	Calls  int
+	Window time.Duration
+}
+
+// UnmarshalText reads a rate of 1 to 100 calls in 1s to 1h. Each call of each
+// shopper is remembered for the time, so the number has an end.
+func (r *Rate) UnmarshalText(text []byte) error {
+	calls, window, _ := strings.Cut(string(text), "/")
+	n, err1 := strconv.Atoi(calls)
+	d, err2 := time.ParseDuration(window)
+	if err1 != nil || err2 != nil || n < 1 || n > 100 || d < time.Second || d > time.Hour {
+		return fmt.Errorf("%q is not 1 to 100 calls in 1s to 1h, such as 20/10s", text)
+	}
+	*r = Rate{n, d}
 	return nil
 }
 

@@ -28,11 +28,11 @@ func (s *Store) CreateSale(ctx context.Context, sl sale.Sale, definition []byte,
 		created = false
 		// Of two at once the second waits here for the first one's end.
 		tag, err := tx.Exec(ctx, `
-			INSERT INTO flash_sale (id, name, opens_at, closes_at, payment_window, grace, shards, definition, created_at)
+			INSERT INTO flash_sale (id, name, opens_at, closes_at, payment_window, grace, shards, spread, definition, created_at)
 			VALUES ($1::bigint, $2::text, $3::timestamptz, $4::timestamptz, $5::interval, $6::interval, $7::integer,
-			        $8::text, COALESCE($9::timestamptz, now()))
+			        $8::interval, $9::text, COALESCE($10::timestamptz, now()))
 			ON CONFLICT (id) DO NOTHING`,
-			int64(sl.ID), sl.Name, sl.OpensAt, sl.ClosesAt, sl.PaymentWindow, sl.Grace, sl.Shards, text.String(), s.now())
+			int64(sl.ID), sl.Name, sl.OpensAt, sl.ClosesAt, sl.PaymentWindow, sl.Grace, sl.Shards, sl.Spread, text.String(), s.now())
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ type querier interface {
 // listings reads the sales that match the condition in one statement, so in one snapshot.
 func listings(ctx context.Context, q querier, condition string, args ...any) ([]sale.Listing, error) {
 	rows, err := q.Query(ctx, `
-		SELECT s.id, s.name, s.opens_at, s.closes_at, s.payment_window, s.grace, s.shards,
+		SELECT s.id, s.name, s.opens_at, s.closes_at, s.payment_window, s.grace, s.shards, s.spread,
 		       s.loaded_at IS NOT NULL, s.archived_at IS NOT NULL,
 		       EXISTS (SELECT FROM flash_sale_pause p WHERE p.sale_id = s.id AND p.reason <> 'doubt'),
 		       i.id, i.product_id, i.name, i.quantity, i.price_minor, i.currency
@@ -175,7 +175,7 @@ func listings(ctx context.Context, q querier, condition string, args ...any) ([]
 	var l sale.Listing
 	var it sale.Item
 	_, err = pgx.ForEachRow(rows, []any{
-		&l.ID, &l.Name, &l.OpensAt, &l.ClosesAt, &l.PaymentWindow, &l.Grace, &l.Shards,
+		&l.ID, &l.Name, &l.OpensAt, &l.ClosesAt, &l.PaymentWindow, &l.Grace, &l.Shards, &l.Spread,
 		&l.Loaded, &l.Archived, &l.Paused,
 		&it.ID, &it.ProductID, &it.Name, &it.Quantity, &it.PriceMinor, &it.Currency,
 	}, func() error {

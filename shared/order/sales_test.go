@@ -17,7 +17,7 @@ func TestCreateSale(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, s *shop) {
 		sl := saleOf(7, 10, 5)
-		sl.Shards = 3
+		sl.Shards, sl.Spread = 3, 61*time.Second
 		definition := []byte(`{"id":7, "opensAt":"+15s"}`)
 		if created, err := s.CreateSale(t.Context(), sl, definition, "op"); err != nil || !created {
 			t.Fatalf("create: got %v, %v, want true", created, err)

@@ -77,8 +77,8 @@ func (s *Store) update(ctx context.Context, tx pgx.Tx, next sale.Sale, definitio
 	begun := old.Loaded && (sold || !now.Before(soon) || !opener.Before(soon))
 	refused := refusals(changes, old.Loaded, begun)
 	// The words of two definitions can together make a window that neither had.
-	if !next.ClosesAt.After(next.OpensAt) && !(closed && next.ClosesAt.Equal(old.ClosesAt)) {
-		refused = append(refused, "closesAt must lie after opensAt")
+	if !next.AdmitsAll() && !(closed && next.ClosesAt.Equal(old.ClosesAt)) {
+		refused = append(refused, "closesAt must lie after opensAt + spread")
 	}
 	if len(refused) > 0 {
 		return nil, RefusedError(strings.Join(refused, "; "))
@@ -150,6 +150,7 @@ func compare(old, next sale.Sale) []change {
 	differ("paymentWindow", old.PaymentWindow, next.PaymentWindow, false)
 	differ("grace", old.Grace, next.Grace, false)
 	differ("shards", old.Shards, next.Shards, false)
+	differ("spread", old.Spread, next.Spread, false)
 	for _, was := range old.Items {
 		name := fmt.Sprintf("item %d", was.ID)
 		is, ok := next.Item(was.ID)
@@ -224,10 +225,10 @@ func (s *Store) describe(ctx context.Context, tx pgx.Tx, old, next sale.Sale, de
 	writes.Queue(`UPDATE flash_sale
 		SET closed_at = CASE WHEN closes_at = $4::timestamptz THEN closed_at END,
 		    name = $2::text, opens_at = $3::timestamptz, closes_at = $4::timestamptz, payment_window = $5::interval,
-		    grace = $6::interval, shards = $7::integer, definition = $8::text,
+		    grace = $6::interval, shards = $7::integer, spread = $8::interval, definition = $9::text,
 		    settings_version = settings_version + 1, ledger_version = ledger_version + 1
 		WHERE id = $1::bigint`,
-		int64(next.ID), next.Name, next.OpensAt, next.ClosesAt, next.PaymentWindow, next.Grace, next.Shards, definition)
+		int64(next.ID), next.Name, next.OpensAt, next.ClosesAt, next.PaymentWindow, next.Grace, next.Shards, next.Spread, definition)
 	if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
 		return err
 	}

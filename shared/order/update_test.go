@@ -57,7 +57,7 @@ func TestUpdateBeforeOpening(t *testing.T) {
 			}
 			next := sl
 			next.Name, next.OpensAt, next.ClosesAt = "new name", sl.OpensAt.Add(time.Minute), sl.ClosesAt.Add(-time.Minute)
-			next.PaymentWindow, next.Grace = sl.PaymentWindow+time.Minute, sl.Grace+time.Minute
+			next.PaymentWindow, next.Grace, next.Spread = sl.PaymentWindow+time.Minute, sl.Grace+time.Minute, time.Minute
 			// The first item goes, the second one changes, a third one comes.
 			changed := sl.Items[1]
 			changed.ProductID, changed.Name, changed.Quantity, changed.PriceMinor, changed.Currency = 56, "other", 3, 1200, "JPY"
@@ -67,8 +67,8 @@ func TestUpdateBeforeOpening(t *testing.T) {
 			definition := words("o", "c")
 
 			got, err := s.UpdateSale(t.Context(), next, definition, "anna", time.Time{})
-			if err != nil || len(got) != 11 || got[9] != fmt.Sprintf("item %d price: 19.99 EUR to 1200 JPY", changed.ID) ||
-				got[10] != fmt.Sprintf("item %d: added, 20 units", added.ID) {
+			if err != nil || len(got) != 12 || got[10] != fmt.Sprintf("item %d price: 19.99 EUR to 1200 JPY", changed.ID) ||
+				got[11] != fmt.Sprintf("item %d: added, 20 units", added.ID) {
 				t.Fatalf("update: got %d changes %q, %v", len(got), got, err)
 			}
 			s.wantListing(t, next)
@@ -127,6 +127,7 @@ func TestUpdateAfterOpening(t *testing.T) {
 			"closesAt may only become later once the sale has opened":       func(n *sale.Sale) { n.ClosesAt = n.ClosesAt.Add(-time.Millisecond) },
 			"paymentWindow may not change once the sale has opened":         func(n *sale.Sale) { n.PaymentWindow++ },
 			"grace may not change once the sale has opened":                 func(n *sale.Sale) { n.Grace = 0 },
+			"spread may not change once the sale has opened":                func(n *sale.Sale) { n.Spread = time.Second },
 			"item 701 quantity may only become larger once the sale has op": func(n *sale.Sale) { n.Items[0].Quantity-- },
 			"item 701 price may not change once the sale has opened":        func(n *sale.Sale) { n.Items[0].PriceMinor++ },
 			"item 701 name may not change once the sale has opened":         func(n *sale.Sale) { n.Items[0].Name = "x" },
@@ -230,6 +231,11 @@ func TestUpdateRefusals(t *testing.T) {
 	empty.OpensAt, empty.ClosesAt = start.Add(-time.Hour), start
 	if _, err := s.UpdateSale(t.Context(), empty, words("o", "c3"), "op", time.Time{}); err == nil || !strings.Contains(err.Error(), "closesAt must lie after opensAt") {
 		t.Errorf("empty window: got %v, want a refusal", err)
+	}
+	wide := sl
+	wide.Spread = sl.ClosesAt.Sub(sl.OpensAt)
+	if _, err := s.UpdateSale(t.Context(), wide, words("o", "c6"), "op", time.Time{}); err == nil || !strings.Contains(err.Error(), "closesAt must lie after opensAt + spread") {
+		t.Errorf("a spread as long as the window: got %v, want a refusal", err)
 	}
 	s.create(t, saleOf(9, 1))
 	thief := sl

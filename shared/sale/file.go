@@ -99,17 +99,14 @@ func (f *file) sale(now time.Time) (Sale, error) {
 		fault("name must have 1 to %d characters", maxNameLen)
 	}
 	s.OpensAt, s.ClosesAt = moment("opensAt", f.OpensAt), moment("closesAt", f.ClosesAt)
-	if !s.OpensAt.IsZero() && !s.ClosesAt.IsZero() && !s.ClosesAt.After(s.OpensAt) {
-		fault("closesAt must lie after opensAt")
+	s.Spread = duration("spread", f.Spread, 0)
+	if !s.OpensAt.IsZero() && !s.ClosesAt.IsZero() && !s.AdmitsAll() {
+		fault("closesAt must lie after opensAt + spread")
 	}
 	s.PaymentWindow = duration("paymentWindow", f.PaymentWindow, time.Second)
 	s.Grace = duration("grace", f.Grace, 0)
 	if f.Shards < 1 || f.Shards > maxShards {
 		fault("shards must be 1 to %d", maxShards)
-	}
-	// A spread needs admission passes. Accepting one without them would admit everybody.
-	if duration("spread", f.Spread, 0) != 0 {
-		fault("spread must be 0s in this version")
 	}
 	if len(f.Items) == 0 || len(f.Items) > maxItems {
 		fault("items: 1 to %d are needed", maxItems)

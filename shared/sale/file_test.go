@@ -40,6 +40,13 @@ func TestParseFile(t *testing.T) {
 			t.Errorf("got %d shards, %v, want 64", s.Shards, err)
 		}
 	})
+	t.Run("a spread", func(t *testing.T) {
+		t.Parallel()
+		s, err := sale.ParseFile([]byte(strings.Replace(valid, `"id":7,`, `"id":7,"spread":"1m30s",`, 1)), noon)
+		if err != nil || s.Spread != 90*time.Second {
+			t.Errorf("got %s, %v, want 1m30s", s.Spread, err)
+		}
+	})
 	t.Run("a window that has begun", func(t *testing.T) {
 		t.Parallel()
 		if _, err := sale.ParseFile([]byte(strings.Replace(valid, "+15s", "-1h", 1)), noon); err != nil {
@@ -60,7 +67,8 @@ func TestParseFile(t *testing.T) {
 		{"unknown field", `"id":7,`, `"id":7,"colour":"red",`, "unknown field"},
 		{"no shard", `"id":7,`, `"id":7,"shards":0,`, "shards must be 1 to 64"},
 		{"too many shards", `"id":7,`, `"id":7,"shards":65,`, "shards must be 1 to 64"},
-		{"a spread", `"id":7,`, `"id":7,"spread":"60s",`, "spread must be 0s"},
+		{"negative spread", `"id":7,`, `"id":7,"spread":"-1s",`, "spread"},
+		{"a spread as long as the window", `"+15s"`, `"+30m","spread":"30m"`, "after opensAt + spread"},
 		{"zero quantity", `"quantity":100`, `"quantity":0`, "quantity must"},
 		{"quantity over the limit", `"quantity":100`, `"quantity":10000001`, "quantity must"},
 		{"fractional quantity", `"quantity":100`, `"quantity":1.5`, "cannot be a number"},
@@ -107,7 +115,7 @@ func FuzzParseFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if s.ID == 0 || !s.ClosesAt.After(s.OpensAt) || len(s.Items) == 0 || s.PaymentWindow < time.Second {
+		if s.ID == 0 || s.Spread < 0 || !s.ClosesAt.After(s.OpensAt.Add(s.Spread)) || len(s.Items) == 0 || s.PaymentWindow < time.Second {
 			t.Errorf("an invalid sale was accepted: %+v", s)
 		}
 		for _, it := range s.Items {

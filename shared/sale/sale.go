@@ -24,11 +24,12 @@ type ItemID int64
 type Sale struct {
 	ID            ID            `json:"id"`
 	Name          string        `json:"name"`
-	OpensAt       time.Time     `json:"opensAt"`       // milliseconds, UTC
-	ClosesAt      time.Time     `json:"closesAt"`      // milliseconds, UTC; purchases end here
-	PaymentWindow time.Duration `json:"paymentWindow"` // from the row's writing to payBy
-	Grace         time.Duration `json:"grace"`         // after payBy, for payments under way
-	Shards        int           `json:"shards"`        // fixed at the first load
+	OpensAt       time.Time     `json:"opensAt"`          // milliseconds, UTC
+	ClosesAt      time.Time     `json:"closesAt"`         // milliseconds, UTC; purchases end here
+	PaymentWindow time.Duration `json:"paymentWindow"`    // from the row's writing to payBy
+	Grace         time.Duration `json:"grace"`            // after payBy, for payments under way
+	Shards        int           `json:"shards"`           // fixed at the first load
+	Spread        time.Duration `json:"spread,omitempty"` // over which shoppers are admitted; 0: all at opensAt
 	Items         []Item        `json:"items"`
 }
 
@@ -80,6 +81,9 @@ func (s *Sale) StateAt(now time.Time, st Standing) State {
 		return Open
 	}
 }
+
+// AdmitsAll tells whether the last shopper is admitted before the sale closes.
+func (s *Sale) AdmitsAll() bool { return s.ClosesAt.After(s.OpensAt.Add(s.Spread)) }
 
 // Item returns the item of s with that id.
 func (s *Sale) Item(id ItemID) (Item, bool) {

@@ -32,14 +32,14 @@ func run() error {
 	kafka, err2 := connect.Kafka(cfg.Kafka, orderlog.ClientOptions()...)
 	shoppers, err3 := identity.New(cfg.Identity, time.Now)
 	mint, err4 := sale.NewMint([]byte(cfg.OrderIDs.Secret.Reveal()), time.Now)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	gate, err5 := purchase.NewGate(cfg.AdmissionKeys, cfg.Limits, time.Now)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	units := stock.New(rdb)
 	h := &purchase.Handler{
 		Catalog: stock.NewCatalog(units, time.Now), Stock: units, Left: stock.NewRemainder(units, time.Now),
-		Log:      orderlog.NewProducer(kafka, cfg.OrdersTopic),
-		Shoppers: shoppers, Mint: mint,
+		Log: orderlog.NewProducer(kafka, cfg.OrdersTopic), Shoppers: shoppers, Mint: mint, Gate: gate,
 		Edge: apigw.Edge{Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level), Origins: cfg.AllowedOrigins},
 	}
 	h.Warm(context.Background())

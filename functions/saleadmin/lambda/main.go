@@ -35,7 +35,7 @@ func run() error {
 	}
 	units, orders := stock.New(rdb), order.New(pool)
 	lambda.Start(&saleadmin.Handler{
-		Orders: orders, Stock: units, Kafka: kafka, Now: time.Now,
+		Orders: orders, Stock: units, Kafka: kafka, Admits: len(cfg.PassKeys) > 0, Now: time.Now,
 		Keeper: &recovery.Keeper{
 			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
 			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic),

@@ -1,7 +1,8 @@
-// Command lambda wires the public view of sales.
+// Command lambda wires the public view of sales and their admission.
 package main
 
 import (
+	"errors"
 	"log"
 	"os"
 	"time"
@@ -9,9 +10,11 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"flashsale/functions/saleinfo"
+	"flashsale/shared/admission"
 	"flashsale/shared/apigw"
 	"flashsale/shared/config"
 	"flashsale/shared/connect"
+	"flashsale/shared/identity"
 	"flashsale/shared/stock"
 	"flashsale/shared/telemetry"
 )
@@ -23,13 +26,15 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	rdb, err := connect.Redis(cfg.Redis)
-	if err != nil {
+	rdb, err1 := connect.Redis(cfg.Redis)
+	shoppers, err2 := identity.New(cfg.Identity, time.Now)
+	office, err3 := admission.New(cfg.Admission)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
 	units := stock.New(rdb)
 	lambda.Start(&saleinfo.Handler{
-		Catalog: stock.NewCatalog(units, time.Now), Stock: units, Now: time.Now,
+		Catalog: stock.NewCatalog(units, time.Now), Stock: units, Shoppers: shoppers, Office: office, Now: time.Now,
 		Edge: apigw.Edge{Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level), Origins: cfg.AllowedOrigins},
 	})
 	return nil

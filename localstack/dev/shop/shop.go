@@ -26,6 +26,7 @@ import (
 	"flashsale/functions/saleadmin"
 	"flashsale/functions/saleinfo"
 	"flashsale/functions/stockkeeper"
+	"flashsale/shared/admission"
 	"flashsale/shared/apigw"
 	"flashsale/shared/config"
 	"flashsale/shared/connect"
@@ -59,6 +60,8 @@ type Config struct {
 	Issuer, Audience string
 	OrderIDSecret    string
 	Webhook          config.Webhook // without secrets no payment is accepted
+	Admission        config.Admission
+	Limits           config.Limits // zero is no limit
 	Origins          []string
 	Now              func() time.Time // nil is the machine's clock; the servers have their own
 	Log              *slog.Logger
@@ -129,6 +132,14 @@ func (s *Shop) wire(cfg Config) error {
 		UnderWay: recovery.PurchaseBudget,
 	}
 	edge := apigw.Edge{Log: cfg.Log, Origins: cfg.Origins}
+	office, err := admission.New(cfg.Admission)
+	if err != nil {
+		return err
+	}
+	gate, err := purchase.NewGate(cfg.Admission.AdmissionKeys, cfg.Limits, now)
+	if err != nil {
+		return err
+	}
 	scheme, err := webhook.New(cfg.Webhook)
 	if err != nil {
 		return err
@@ -141,7 +152,7 @@ func (s *Shop) wire(cfg Config) error {
 	s.functions = map[string]Invoke{
 		"purchase": (&purchase.Handler{
 			Catalog: catalog, Stock: s.Stock, Left: stock.NewRemainder(s.Stock, now), Log: producer,
-			Shoppers: shoppers, Mint: mint, Edge: edge,
+			Shoppers: shoppers, Mint: mint, Gate: gate, Edge: edge,
 		}).Invoke,
 		"orderstatus": (&orderstatus.Handler{
 			Catalog: catalog, Stock: s.Stock, Orders: s.Orders, Shoppers: shoppers, Mint: mint, Edge: edge, Now: now,
@@ -153,10 +164,12 @@ func (s *Shop) wire(cfg Config) error {
 		"stockkeeper": (&stockkeeper.Handler{
 			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Feed: feed, Log: cfg.Log,
 		}).Invoke,
-		"payment":  (&payment.Handler{Orders: s.Orders, Scheme: scheme, Edge: edge, Now: now}).Invoke,
-		"saleinfo": (&saleinfo.Handler{Catalog: catalog, Stock: s.Stock, Edge: edge, Now: now}).Invoke,
+		"payment": (&payment.Handler{Orders: s.Orders, Scheme: scheme, Edge: edge, Now: now}).Invoke,
+		"saleinfo": (&saleinfo.Handler{
+			Catalog: catalog, Stock: s.Stock, Shoppers: shoppers, Office: office, Edge: edge, Now: now,
+		}).Invoke,
 		"saleadmin": (&saleadmin.Handler{
-			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Kafka: s.Kafka, Log: cfg.Log, Now: now,
+			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Admits: office.Ready(), Kafka: s.Kafka, Log: cfg.Log, Now: now,
 			OrdersTopic: cfg.OrdersTopic, DeadLetterTopic: cfg.DeadLetterTopic,
 		}).Invoke,
 		"migrate": (&migrate.Handler{DatabaseURL: cfg.DatabaseURL}).Invoke,
