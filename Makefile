@@ -9,7 +9,7 @@ FUZZTIME  ?= 10s
 export GOFLAGS += -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pure fuzz lint fmt build servers-up servers-down localstack localstack-down invoke chaos clean FORCE
+.PHONY: help run test test-pure fuzz lint fmt build servers-up servers-down localstack localstack-down invoke chaos stampede clean FORCE
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,14 @@ invoke: ## one function as Lambda runs it, with its golden event (FUNCTION=purch
 chaos: ## breaks the system while it sells, on servers of its own, and prints what held (FAULT=flushall,failover)
 	@go build -o build/chaos ./localstack/chaos
 	@build/chaos -markdown build/chaos.md $(if $(FAULT),-fault '$(FAULT)')
+
+# Each variable is the flag of its name; docs/loadtest.md explains them.
+stampede: ## a load test: a crowd at a sale, an exact account, build/stampede.html (SHOPPERS=20000 ITEMS=400)
+	@go build -o build/stampede ./localstack/stampede
+	@[ '$(VIA)' != http ] || go build -o build/dev ./localstack/dev
+	@build/stampede $(if $(REMOTE),-remote) $(if $(KEEP),-keep) \
+		$(foreach flag,SHOPPERS ITEMS TARGET TOKENS PART SALE ITEM PAY_URL OPEN VIA SEED INFLIGHT LIMIT PATIENCE OUT \
+		EARLY EARLY_SHARE SPREAD DOUBLE DROPOUT PAY CANCEL,$(if $($(flag)),-$(shell echo $(flag) | tr A-Z_ a-z-) '$($(flag))'))
 
 clean: ## removes what was built; servers and caches stay
 	rm -rf build

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,7 +16,6 @@ import (
 	"flashsale/localstack/dev/login"
 	"flashsale/localstack/dev/pay"
 	"flashsale/localstack/dev/shop"
-	"flashsale/localstack/poller"
 )
 
 const (
@@ -27,9 +24,8 @@ const (
 	// servers are still their shoppers' after a restart.
 	orderIDSecret = "development-only-order-ids"
 
-	setupTime  = time.Minute      // for each call that prepares the sale
-	writerTime = time.Minute      // the order writer's timeout, as deployed
-	farewell   = 10 * time.Second // for requests under way at the end
+	setupTime = time.Minute      // for the migration
+	farewell  = 10 * time.Second // for requests under way at the end
 )
 
 // run is the server's life: everything is checked and started in order, and stopped
@@ -67,19 +63,17 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer all.Close()
-	functions := all.Functions()
-
-	failed, stop := startBackground(ctx, s, b, functions)
+	failed, stop := all.Work(ctx, s.tick)
 	defer stop()
-	saleID, err := startSale(ctx, functions["saleadmin"], s.saleFile)
+	saleID, err := all.Start(ctx, s.saleFile)
 	if err != nil {
 		return err
 	}
-	payments, err := pay.New(s.webhook, fmt.Sprintf("http://127.0.0.1:%d", s.port), all.Pool, functions["expirer"], time.Now)
+	payments, err := pay.New(s.webhook, fmt.Sprintf("http://127.0.0.1:%d", s.port), all.Pool, all.Functions()["expirer"], time.Now)
 	if err != nil {
 		return err
 	}
-	site.open(newHandler(saleID, s.saleFile, functions, provider, payments, s.log))
+	site.open(newHandler(saleID, s.saleFile, all.Functions(), provider, payments, s.log))
 	_, _ = fmt.Fprintf(out, "ready http://localhost:%d/\n", s.port)
 
 	select {
@@ -121,76 +115,4 @@ func openShop(ctx context.Context, s settings, b *backends, provider *login.Prov
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
 	return all, nil
-}
-
-// startBackground starts what calls functions without a shopper: the Kafka mapping
-// and the schedules. stop ends them and waits.
-func startBackground(ctx context.Context, s settings, b *backends, functions map[string]lambda.Invoke) (failed <-chan error, stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	failure := make(chan error, 1)
-	running.Go(func() {
-		mapping := poller.New(poller.Config{
-			Brokers: b.brokers, Topic: s.ordersTopic, Group: s.group,
-			ReportFailures: true, RetryAttempts: -1, Log: s.log,
-		}, func(ctx context.Context, event []byte) ([]byte, error) {
-			return lambda.Call(ctx, functions["orderwriter"], writerTime, event)
-		})
-		if err := mapping.Run(ctx); err != nil && ctx.Err() == nil {
-			failure <- err
-		}
-	})
-	for _, name := range []string{"expirer", "stockkeeper"} {
-		running.Go(func() { repeat(ctx, name, functions[name], s.tick, s.log) })
-	}
-	return failure, func() { cancel(); running.Wait() }
-}
-
-// repeat is a schedule: one pass per tick, never two at once.
-func repeat(ctx context.Context, name string, invoke lambda.Invoke, tick time.Duration, log *slog.Logger) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if _, err := lambda.Call(ctx, invoke, setupTime, []byte(`{"passes":1}`)); err != nil {
-			log.Error("schedule: function failed", "function", name, "error", err)
-		}
-	}
-}
-
-// startSale creates and loads the sale as an operator does.
-func startSale(ctx context.Context, saleadmin lambda.Invoke, file []byte) (int64, error) {
-	id, err := administer(ctx, saleadmin, map[string]any{"action": "create", "sale": json.RawMessage(file)})
-	if err != nil {
-		return 0, err
-	}
-	return administer(ctx, saleadmin, map[string]any{"action": "load", "saleId": id})
-}
-
-// administer makes a refusal an error.
-func administer(ctx context.Context, saleadmin lambda.Invoke, request map[string]any) (int64, error) {
-	event, err := json.Marshal(request)
-	if err != nil {
-		return 0, fmt.Errorf("sale: %w", err)
-	}
-	text, err := lambda.Call(ctx, saleadmin, setupTime, event)
-	if err != nil {
-		return 0, fmt.Errorf("sale: %s: %w", request["action"], err)
-	}
-	var answer struct {
-		SaleID  int64  `json:"saleId"`
-		Error   string `json:"error"`
-		Message string `json:"message"`
-	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return 0, fmt.Errorf("sale: %s: %w", request["action"], err)
-	}
-	if answer.Error != "" {
-		return 0, fmt.Errorf("sale: %s: %s: %s", request["action"], answer.Error, answer.Message)
-	}
-	return answer.SaleID, nil
 }

@@ -15,20 +15,10 @@ import (
 	"flashsale/localstack/dev/lambda"
 	"flashsale/localstack/dev/login"
 	"flashsale/localstack/dev/pay"
+	"flashsale/localstack/dev/shop"
 	"flashsale/shared/sale"
 	"flashsale/web"
 )
-
-// routes is the API, as the template deploys it. Fixed segments come first.
-var routes = []gateway.Route{
-	{Method: "POST", Resource: "/api/flash-sales/items/{itemId}/purchase", Function: "purchase", Timeout: 3 * time.Second},
-	{Method: "GET", Resource: "/api/flash-sales/orders/{orderId}", Function: "orderstatus"},
-	{Method: "DELETE", Resource: "/api/flash-sales/orders/{orderId}", Function: "orderstatus"},
-	{Method: "GET", Resource: "/api/flash-sales/{saleId}/my-order", Function: "orderstatus"},
-	{Method: "POST", Resource: "/api/flash-sales/{saleId}/admission", Function: "saleinfo"},
-	{Method: "POST", Resource: "/api/flash-sales/payments", Function: "payment"},
-	{Method: "GET", Resource: "/api/flash-sales/{saleId}", Function: "saleinfo"},
-}
 
 // A site answers 503 until it is opened. So the port is taken, and checked, first.
 type site struct {
@@ -49,7 +39,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // newHandler leads each address to its part. It is no ServeMux, because that one
 // rewrites odd paths, which must reach the gateway as they came.
 func newHandler(saleID int64, file []byte, functions map[string]lambda.Invoke, provider *login.Provider, payments *pay.Provider, log *slog.Logger) http.Handler {
-	api := gateway.New(routes, functions, log)
+	api := gateway.New(shop.Routes, functions, log)
 	invocations := lambda.Handler(functions, log)
 	identity := provider.Handler()
 	page := http.FileServerFS(web.Files)

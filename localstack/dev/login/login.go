@@ -132,6 +132,11 @@ func parse(body io.Reader) (*request, error) {
 	return &req, nil
 }
 
+// Token is an ordinary token of a user.
+func (p *Provider) Token(user string) (string, error) {
+	return p.token(&request{Alg: jose.ES256}, user)
+}
+
 func (p *Provider) token(req *request, user string) (string, error) {
 	key := p.keys[req.Alg]
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: req.Alg, Key: key}, (&jose.SignerOptions{}).WithType("JWT"))

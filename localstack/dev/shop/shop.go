@@ -76,12 +76,13 @@ type Shop struct {
 	Stock  *stock.Store
 	Orders *order.Store
 
+	cfg       Config
 	functions map[string]Invoke
 }
 
 // Open makes the clients and wires the functions. It does not migrate.
 func Open(ctx context.Context, cfg Config) (*Shop, error) {
-	s := &Shop{}
+	s := &Shop{cfg: cfg}
 	if err := s.connect(ctx, cfg); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("shop: %w", err)

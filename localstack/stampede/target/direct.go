@@ -1,0 +1,153 @@
+package target
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+
+	"flashsale/localstack/dev/gateway"
+	"flashsale/localstack/dev/lambda"
+	"flashsale/localstack/dev/shop"
+	"flashsale/localstack/stampede/crowd"
+)
+
+// A Direct target calls the functions of its own process. Their events are those of
+// the development server's gateway, byte by byte, except for the shopper's own parts:
+// making each from an HTTP request would cost more than many an answer.
+type Direct struct {
+	forms map[crowd.Action]form
+	last  atomic.Pointer[refusal]
+}
+
+// NewDirect takes the functions by their folders' names.
+func NewDirect(functions map[string]lambda.Invoke) (*Direct, error) {
+	d := &Direct{forms: map[crowd.Action]form{}}
+	for _, action := range []crowd.Action{crowd.Purchase, crowd.Status, crowd.Cancel, crowd.MyOrder} {
+		f, err := record(action, functions)
+		if err != nil {
+			return nil, err
+		}
+		d.forms[action] = f
+	}
+	return d, nil
+}
+
+// A form is an event with gaps.
+type form struct {
+	invoke lambda.Invoke
+	parts  [][]byte // the text before each gap, and the rest
+	gaps   []int    // what comes into each: an index of what event is given
+	size   int
+}
+
+// The gaps, and what stands in them in the recorded event.
+const (
+	id = iota
+	token
+	key
+	requestID
+)
+
+var marks = [...]string{id: "gap-of-the-id", token: "gap.of.token", key: "gap-of-the-key"}
+
+// record lets the gateway make an event and finds the gaps in it.
+func record(action crowd.Action, functions map[string]lambda.Invoke) (form, error) {
+	var f form
+	var event []byte
+	listeners := make(map[string]lambda.Invoke, len(functions))
+	for name, invoke := range functions {
+		listeners[name] = func(_ context.Context, got []byte) ([]byte, error) {
+			f.invoke, event = invoke, bytes.Clone(got)
+			return []byte(`{"statusCode":200,"body":""}`), nil
+		}
+	}
+	request := httptest.NewRequest(action.Method(), action.Path(marks[id]), http.NoBody)
+	request.Header.Set("Authorization", "Bearer "+marks[token])
+	if action == crowd.Purchase {
+		request.Header.Set("Idempotency-Key", marks[key])
+	}
+	w := httptest.NewRecorder()
+	gateway.New(shop.Routes, listeners, slog.New(slog.DiscardHandler)).ServeHTTP(w, request)
+	if event == nil {
+		return form{}, fmt.Errorf("target: the gateway has no route for %s %s", request.Method, request.URL.Path)
+	}
+	f.split(event, append(marks[:requestID:requestID], w.Header().Get("X-Amzn-Requestid")))
+	return f, nil
+}
+
+// split cuts the event at the marks.
+func (f *form) split(event []byte, marks []string) {
+	f.size = len(event)
+	for {
+		at, gap := len(event), -1
+		for i, mark := range marks {
+			if found := bytes.Index(event, []byte(mark)); found >= 0 && found < at {
+				at, gap = found, i
+			}
+		}
+		f.parts = append(f.parts, event[:at])
+		if gap < 0 {
+			return
+		}
+		f.gaps = append(f.gaps, gap)
+		event = event[at+len(marks[gap]):]
+	}
+}
+
+// event fills the gaps. What comes into them needs no escapes.
+func (f *form) event(fill [4]string) []byte {
+	b := make([]byte, 0, f.size+2*len(fill[token])+64)
+	for i, gap := range f.gaps {
+		b = append(b, f.parts[i]...)
+		b = append(b, fill[gap]...)
+	}
+	return append(b, f.parts[len(f.gaps)]...)
+}
+
+// A refusal is an answer that many get, read once.
+type refusal struct {
+	text   []byte
+	answer crowd.Answer
+}
+
+// Answer calls the function. As with Lambda, a caller who goes away does not stop it.
+func (d *Direct) Answer(ctx context.Context, c crowd.Call) crowd.Answer {
+	f := d.forms[c.Action]
+	text, err := f.invoke(context.WithoutCancel(ctx), f.event([4]string{c.ID, c.Token, c.Key, lambda.RequestID()}))
+	if err != nil {
+		return crowd.Answer{Code: http.StatusBadGateway}
+	}
+	if last := d.last.Load(); last != nil && bytes.Equal(last.text, text) {
+		return last.answer
+	}
+	answer, err := read(text)
+	if err != nil {
+		return crowd.Answer{Code: http.StatusBadGateway}
+	}
+	if answer.Code == http.StatusGone {
+		d.last.Store(&refusal{bytes.Clone(text), answer})
+	}
+	return answer
+}
+
+// read takes a proxy integration's answer apart.
+func read(text []byte) (crowd.Answer, error) {
+	var proxy struct {
+		StatusCode int
+		Headers    map[string]string
+		Body       string
+	}
+	if err := json.Unmarshal(text, &proxy); err != nil {
+		return crowd.Answer{}, fmt.Errorf("target: %w", err)
+	}
+	if proxy.StatusCode == 0 {
+		return crowd.Answer{}, errors.New("target: the function's answer has no status")
+	}
+	return crowd.ReadAnswer(proxy.StatusCode, seconds(proxy.Headers["Retry-After"]), []byte(proxy.Body)), nil
+}
