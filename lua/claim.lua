@@ -3,7 +3,7 @@
 -- decrement, so it is put back and the stock lowered. Works while the sale is paused or closed.
 -- The reconciler adopts by it: for an order whose row lives a tombstone is no reason to drop it.
 --
--- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released
+-- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released  6 winners
 -- ARGV  1 firstLook (ms until the outbox is looked at)  2 adopt (1: whatever the tombstones say)
 --       3… for each order: orderId userId itemId reservedAt (ms)
 --
@@ -18,8 +18,9 @@
 -- clock: Redis TIME dates the outbox entry of a hold that is put back.
 
 local CLAIMED, DROPPED, SUPERSEDED, UNGUARDED = 1, 2, 3, 4
+local HEADER = 64 -- of the winners' filter; its form is told in winners.lua
 
-local meta, holds, stock, unconfirmed, released = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local meta, holds, stock, unconfirmed, released, winners = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local firstLook, adopt = tonumber(ARGV[1]), ARGV[2] == '1'
 local FIRST, STEP = 3, 4
 
@@ -27,10 +28,22 @@ local loaded = redis.call('HGET', meta, 'loaded')
 -- A key of a wrong type fails here, before anything is written.
 redis.call('HLEN', stock)
 redis.call('ZCARD', unconfirmed)
+local filter = redis.call('STRLEN', winners)
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local look = string.format('%.0f', now + firstLook)
+
+-- As in reserve.lua.
+local function enlist(userId)
+  local hash, bits = redis.sha1hex(userId), (filter - HEADER) * 8
+  for i = 1, 31, 5 do
+    redis.call('SETBIT', winners, HEADER * 8 + tonumber(string.sub(hash, i, i + 4), 16) % bits, 1)
+  end
+  local added = (tonumber(redis.call('GETRANGE', winners, 32, 47)) or 0) + 1
+  local chain = redis.sha1hex(redis.call('GETRANGE', winners, 48, 63) .. userId)
+  redis.call('SETRANGE', winners, 32, string.format('%016.0f', added) .. string.sub(chain, 1, 16))
+end
 
 local function claim(orderId, userId, itemId, reservedAt)
   if not loaded then return UNGUARDED end
@@ -47,6 +60,7 @@ local function claim(orderId, userId, itemId, reservedAt)
   redis.call('HINCRBY', stock, itemId, -1)
   redis.call('HSET', holds, userId, orderId .. ' ' .. itemId .. ' C ' .. reservedAt .. ' - -')
   redis.call('ZADD', unconfirmed, look, userId)
+  if filter > HEADER then enlist(userId) end
   return CLAIMED
 end
 

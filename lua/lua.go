@@ -29,4 +29,8 @@ var (
 	Check string
 	//go:embed repair.lua
 	Repair string
+	//go:embed winners.lua
+	Winners string
+	//go:embed fill.lua
+	Fill string
 )

@@ -6,7 +6,7 @@
 -- back. The shard stays unconserved for that long, and the next call finishes it.
 -- It reads every hold: some milliseconds for 10,000.
 --
--- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released
+-- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released  6 winners
 -- ARGV  1 firstLook (ms until the outbox is looked at)
 --       2… for each hold that the caller cannot read: userId hold
 --
@@ -19,7 +19,7 @@
 
 local MENDED, NOT_LOADED = 1, 2
 
-local meta, holds, stock, unconfirmed, released = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local meta, holds, stock, unconfirmed, released, winners = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local firstLook = tonumber(ARGV[1])
 local FIRST, STEP = 2, 2
 
@@ -43,6 +43,9 @@ local dropped = drop(holds, 'hash')
 drop(stock, 'hash')
 drop(unconfirmed, 'zset')
 drop(released, 'zset')
+drop(winners, 'string')
+-- A filter may name shoppers without a hold, but there is no reason to keep one whose holds are gone.
+if dropped then redis.call('DEL', winners) end
 
 -- One spelling, and few enough digits for Lua's numbers to be exact. check.go reads by the same rules.
 local function isNumber(text)
@@ -91,7 +94,10 @@ for i = 1, #units, 2 do
   end
 end
 
-if redis.call('HEXISTS', meta, 'loaded') == 0 then return {NOT_LOADED, mended} end
+if redis.call('HEXISTS', meta, 'loaded') == 0 then
+  redis.call('DEL', winners) -- a rebuild begins anew
+  return {NOT_LOADED, mended}
+end
 
 local function dropHold(userId)
   redis.call('HDEL', holds, userId)

@@ -1,7 +1,7 @@
 -- Holds one unit of an item for a shopper, or says why not. The only way a unit leaves the stock for a shopper.
 -- Again with the same orderId it answers reserved again, so a client may repeat a call whose answer was lost.
 --
--- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released
+-- KEYS  1 meta  2 holds  3 stock  4 unconfirmed  5 released  6 winners
 -- ARGV  1 orderId  2 userId  3 itemId  4 idem (hash of the Idempotency-Key or -)
 --       5 barred (1: the caller refuses a new hold)  6 firstLook (ms until the outbox is looked at)
 --       7 others (1: the sale has other shards, so one that is sold out wishes for their units)
@@ -21,9 +21,10 @@
 -- clock: Redis TIME judges the window [opensAt, closesAt).
 
 local RESERVED, ALREADY, SOLD_OUT, NOT_OPEN, CLOSED = 1, 2, 3, 4, 5
+local HEADER = 64 -- of the winners' filter; its form is told in winners.lua
 local PAUSED, NOT_LOADED, BARRED, TOMBSTONED, UNKNOWN_ITEM = 6, 7, 8, 9, 10
 
-local meta, holds, stock, unconfirmed, released = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local meta, holds, stock, unconfirmed, released, winners = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local orderId, userId, itemId, idem = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local barred, firstLook, others = ARGV[5] == '1', tonumber(ARGV[6]), ARGV[7] == '1'
 
@@ -61,8 +62,19 @@ if left <= 0 then
 end
 if redis.call('ZSCORE', released, orderId) then return {TOMBSTONED} end
 
+local filter = redis.call('STRLEN', winners)
 -- The outbox goes first: it is the one key not read yet, and if its type is wrong nothing is written.
 local reservedAt = string.format('%.0f', now)
 redis.call('ZADD', unconfirmed, string.format('%.0f', now + firstLook), userId)
 redis.call('HSET', holds, userId, orderId .. ' ' .. itemId .. ' R ' .. reservedAt .. ' - ' .. idem)
+-- Only after a sell-out is there a filter: while the crowd is served, its bits would cost every winner time.
+if filter > HEADER then
+  local hash, bits = redis.sha1hex(userId), (filter - HEADER) * 8
+  for i = 1, 31, 5 do
+    redis.call('SETBIT', winners, HEADER * 8 + tonumber(string.sub(hash, i, i + 4), 16) % bits, 1)
+  end
+  local added = (tonumber(redis.call('GETRANGE', winners, 32, 47)) or 0) + 1
+  local chain = redis.sha1hex(redis.call('GETRANGE', winners, 48, 63) .. userId)
+  redis.call('SETRANGE', winners, 32, string.format('%016.0f', added) .. string.sub(chain, 1, 16))
+end
 return {RESERVED, reservedAt, redis.call('HINCRBY', stock, itemId, -1)}

@@ -31,16 +31,17 @@ type counter struct {
 }
 
 // open makes a handler that publishes by log. List its sales before it is asked.
-func open(t *testing.T, log purchase.Log) *counter {
+func open(t testing.TB, log purchase.Log) *counter {
 	t.Helper()
 	shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
 	return &counter{shelf, handler(t, shelf, log)}
 }
 
-func handler(t *testing.T, shelf *shoptest.Shelf, log purchase.Log) *purchase.Handler {
+func handler(t testing.TB, shelf *shoptest.Shelf, log purchase.Log) *purchase.Handler {
 	t.Helper()
+	catalog := catalogOf(shelf.Stock)
 	return &purchase.Handler{
-		Catalog: catalogOf(shelf.Stock), Stock: shelf.Stock, Left: stock.NewRemainder(shelf.Stock, time.Now), Log: log,
+		Catalog: catalog, Stock: shelf.Stock, Latch: stock.NewLatch(shelf.Stock, catalog, time.Now), Log: log,
 		Shoppers: provider.Verifier(t), Mint: shelf.Mint, Gate: &purchase.Gate{Now: time.Now}, Edge: apigw.Edge{Log: slog.New(slog.DiscardHandler)},
 	}
 }
@@ -169,7 +170,7 @@ func stockOf(sl sale.Sale) string { return shoptest.Key(sl, "stock") }
 func nothingWrong(context.Context, sale.Placed) error { return nil }
 
 // openMini is open on an embedded Redis, whose clock the test sets.
-func openMini(t *testing.T, log purchase.Log) (*counter, *miniredis.Miniredis) {
+func openMini(t testing.TB, log purchase.Log) (*counter, *miniredis.Miniredis) {
 	t.Helper()
 	mini := miniredis.RunT(t)
 	shelf := shoptest.OpenShelf(t, "redis://"+mini.Addr())

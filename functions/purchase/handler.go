@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"flashsale/shared/apigw"
@@ -53,12 +54,14 @@ type Config struct {
 type Handler struct {
 	Catalog  *stock.Catalog
 	Stock    *stock.Store
-	Left     *stock.Remainder
+	Latch    *stock.Latch
 	Log      Log
 	Shoppers *identity.Verifier
 	Mint     *sale.Mint
 	Gate     *Gate
 	Edge     apigw.Edge
+
+	fixed atomic.Pointer[answers] // made by the first refusal
 }
 
 // Warm opens the connections that the first shopper would have to wait for:
@@ -68,13 +71,16 @@ func (h *Handler) Warm(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	_, _, catalogErr := h.Catalog.ByItem(ctx, 1)
-	if err := errors.Join(catalogErr, h.Shoppers.Warm(ctx), h.Log.Warm(ctx)); err != nil {
+	if err := errors.Join(catalogErr, h.Stock.Warm(ctx), h.Shoppers.Warm(ctx), h.Log.Warm(ctx)); err != nil {
 		h.Edge.Log.WarnContext(ctx, "not all connections are open", "error", err)
 	}
 }
 
-// Invoke answers one API Gateway event.
+// Invoke answers one API Gateway event. Nobody may change the answer.
 func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
+	if answer, ok := h.refuse(ctx, event); ok {
+		return answer, nil
+	}
 	return h.Edge.Serve(ctx, event, h.purchase)
 }
 
@@ -99,6 +105,7 @@ func (h *Handler) purchase(ctx context.Context, r *apigw.Request) (apigw.Respons
 	}
 	switch answer.Outcome {
 	case stock.Reserved:
+		h.Latch.Won(shards, attempt.UserID)
 		return h.publish(ctx, shards, placed)
 	case stock.Already:
 		if !answer.SameKey {
@@ -110,11 +117,11 @@ func (h *Handler) purchase(ctx context.Context, r *apigw.Request) (apigw.Respons
 		placed.OrderID = answer.OrderID
 		return h.publishAgain(ctx, shards, placed)
 	case stock.SoldOut:
-		return apigw.Response{}, h.soldOut(ctx, &listing.Sale, attempt.ItemID)
+		return apigw.Response{}, h.emptyShard(ctx, &listing.Sale, attempt.ItemID)
 	case stock.NotOpen:
 		return apigw.Response{}, notOpen(answer.OpensAt, answer.Now)
 	case stock.Closed:
-		return apigw.Response{}, apigw.Refuse(apigw.SaleClosed, "This sale has ended.")
+		return apigw.Response{}, saleClosed()
 	case stock.Paused, stock.NotLoaded:
 		return apigw.Response{}, apigw.Busy(retry, nil)
 	case stock.Barred:
@@ -145,8 +152,17 @@ func (h *Handler) admit(ctx context.Context, r *apigw.Request) (*sale.Listing, s
 	case !ok:
 		return nil, stock.Attempt{}, unknownItem()
 	}
+	refusal := h.Latch.Refusal(ctx, listing, itemID)
+	if refusal.Outcome != 0 && !mayHaveWon(refusal, []byte(token)) {
+		return nil, stock.Attempt{}, told(refusal, &listing.Sale)
+	}
 	userID, err := h.Shoppers.Shopper(ctx, token)
 	switch {
+	case errors.Is(err, identity.ErrUnauthenticated) && refusal.Outcome != 0:
+		// As everybody else: else a forged token would tell who has won.
+		same := told(refusal, &listing.Sale)
+		same.Cause = err
+		return nil, stock.Attempt{}, same
 	case errors.Is(err, identity.ErrUnauthenticated):
 		return nil, stock.Attempt{}, apigw.Unauthorized(err)
 	case err != nil:
@@ -176,14 +192,14 @@ func (h *Handler) reserve(ctx context.Context, shards stock.Shards, a stock.Atte
 	return stock.Answer{}, apigw.Busy(retry, err)
 }
 
-// soldOut refuses a shopper whose own shard is empty. As long as other shards
+// emptyShard refuses a shopper whose own shard is empty. As long as other shards
 // have units some are on their way: the shard has wished for them.
-func (h *Handler) soldOut(ctx context.Context, sl *sale.Sale, item sale.ItemID) error {
-	out, err := h.Left.SoldOut(ctx, sl, item)
+func (h *Handler) emptyShard(ctx context.Context, sl *sale.Sale, item sale.ItemID) error {
+	out, err := h.Latch.SoldOut(ctx, sl, item)
 	if err != nil || !out {
 		return apigw.Busy(retry, err)
 	}
-	return apigw.Refuse(apigw.SoldOut, "This item is sold out.")
+	return soldOut()
 }
 
 // publish hands the order to Kafka. After a failure the release decides between
@@ -239,37 +255,6 @@ func (h *Handler) release(ctx context.Context, shards stock.Shards, id sale.Orde
 	}
 	return outcomes[0], nil
 }
-
-func accepted(id sale.OrderID) apigw.Response {
-	return apigw.Response{
-		Status: 202,
-		Headers: map[string]string{
-			"Location":    "/api/flash-sales/orders/" + id.String(),
-			"Retry-After": "1",
-		},
-		Body: struct {
-			OrderID sale.OrderID `json:"orderId"`
-			Status  string       `json:"status"`
-		}{id, "PENDING"},
-	}
-}
-
-func alreadyPurchased(own sale.OrderID) error {
-	return &apigw.Error{
-		Code: apigw.AlreadyPurchased, Message: "You have already bought in this sale.",
-		Fields: map[string]any{"orderId": own},
-	}
-}
-
-// notOpen counts the wait by Redis' clock, which is the one that will open.
-func notOpen(opensAt, now time.Time) error {
-	return &apigw.Error{
-		Code: apigw.SaleNotOpen, Message: "This sale has not opened yet.",
-		Fields: map[string]any{"opensAt": opensAt.UTC()}, RetryAfter: opensAt.Sub(now),
-	}
-}
-
-func unknownItem() error { return apigw.Refuse(apigw.UnknownItem, "There is no such item.") }
 
 // idempotencyKey returns the caller's key, empty if there is none. It is false
 // for more than one key and for one that is not 1 to 255 printable ASCII

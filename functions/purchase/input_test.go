@@ -124,9 +124,8 @@ func TestTokens(t *testing.T) {
 	t.Run("among several audiences", func(t *testing.T) {
 		t.Parallel()
 		// No hold is left: the publish fails.
-		failing := *c.h
-		failing.Log = fault(func(context.Context, sale.Placed) error { return errAway })
-		counter := &counter{c.Shelf, &failing}
+		failing := fault(func(context.Context, sale.Placed) error { return errAway })
+		counter := &counter{c.Shelf, handler(t, c.Shelf, failing)}
 		token := sign("aud", []string{"a", identitytest.Audience})
 		counter.answer(t, call{item: itemText(sl, 0), bearer: token}).want(t, 503, "TRY_AGAIN")
 	})

@@ -55,7 +55,7 @@ func TestSoldOutInOneShard(t *testing.T) {
 	t.Parallel()
 	c := open(t, fault(nothingWrong))
 	now := time.Now()
-	c.h.Left = stock.NewRemainder(c.Stock, func() time.Time { return now })
+	c.h.Latch = stock.NewLatch(c.Stock, c.h.Catalog, func() time.Time { return now })
 	sl := c.sellsIn(t, 0, 1, 0)
 	ask := func(status int, code string) {
 		t.Helper()

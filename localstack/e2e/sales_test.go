@@ -128,7 +128,8 @@ func unpaid(t *testing.T, s *shop) {
 	}
 }
 
-// A sale that is described but has no stock is not sold out, not even "not open".
+// A sale that is described but has no stock is not sold out. That it is too early
+// needs no stock to be known.
 func neverLoaded(t *testing.T, s *shop) {
 	sale := newSale(5)
 	sale.OpensAt = "+1h" // far from the stockkeeper's own load
@@ -136,8 +137,8 @@ func neverLoaded(t *testing.T, s *shop) {
 	p := s.login(t, "early")
 	for range 2 {
 		a, err := p.press(t.Context(), sale.Items[0].ID, "")
-		if err != nil || !a.is(http.StatusServiceUnavailable, "TRY_AGAIN") || a.Header.Get("Retry-After") == "" {
-			t.Errorf("purchase: got %s, %v, want 503 TRY_AGAIN with Retry-After", a, err)
+		if err != nil || !a.is(http.StatusForbidden, "SALE_NOT_OPEN") || a.Header.Get("Retry-After") == "" {
+			t.Errorf("purchase: got %s, %v, want 403 SALE_NOT_OPEN with Retry-After", a, err)
 		}
 		s.invoke(t, "stockkeeper", map[string]int{"passes": 1}, new(any))
 	}

@@ -28,7 +28,7 @@ type everything struct {
 func set(t *testing.T, vars map[string]string) {
 	t.Helper()
 	for _, name := range []string{
-		"REDIS_URL", "REDIS_POOL_SIZE", "KAFKA_BROKERS", "KAFKA_TLS", "KAFKA_ORDERS_TOPIC", "KAFKA_DEAD_LETTER_TOPIC",
+		"REDIS_URL", "REDIS_POOL_SIZE", "REDIS_PIPELINE", "KAFKA_BROKERS", "KAFKA_TLS", "KAFKA_ORDERS_TOPIC", "KAFKA_DEAD_LETTER_TOPIC",
 		"KAFKA_EVENTS_TOPIC", "KAFKA_GROUP", "DATABASE_URL", "DB_EXEC_MODE", "DB_POOL_SIZE", "JWT_ISSUER", "JWT_AUDIENCE",
 		"JWKS_URL", "JWKS", "JWKS_COOLDOWN", "JWT_SKEW", "ORDER_ID_SECRET", "ALLOWED_ORIGINS", "LOG_LEVEL", "TIMEOUT",
 	} {
@@ -51,7 +51,7 @@ func TestLoadWithDefaults(t *testing.T) {
 		t.Fatalf("Load: %v", err)
 	}
 	want := everything{
-		Redis: config.Redis{URL: "redis://localhost:6379", PoolSize: 64},
+		Redis: config.Redis{URL: "redis://localhost:6379", PoolSize: 64, Pipeline: true},
 		Kafka: config.Kafka{
 			Brokers: []string{"a:9092", "b:9092"}, OrdersTopic: "flash-sale-orders",
 			DeadLetterTopic: "flash-sale-orders-dlq", EventsTopic: "flash-sale-order-events", Group: "flash-sale-orderwriter",
@@ -74,7 +74,7 @@ func TestLoadWithDefaults(t *testing.T) {
 func TestLoadAllSet(t *testing.T) {
 	vars := complete()
 	for name, value := range map[string]string{
-		"REDIS_POOL_SIZE": "8", "KAFKA_TLS": "true", "DB_EXEC_MODE": "exec", "DB_POOL_SIZE": "2", "JWT_SKEW": "5s",
+		"REDIS_POOL_SIZE": "8", "REDIS_PIPELINE": "false", "KAFKA_TLS": "true", "DB_EXEC_MODE": "exec", "DB_POOL_SIZE": "2", "JWT_SKEW": "5s",
 		"ALLOWED_ORIGINS": "https://a.example,https://b.example", "LOG_LEVEL": "debug", "TIMEOUT": " 3s\n",
 	} {
 		vars[name] = value
@@ -84,7 +84,7 @@ func TestLoadAllSet(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Load: %v", err)
 	}
-	if got.PoolSize != 8 || !got.TLS || got.Database.ExecMode != config.Exec || got.Database.PoolSize != 2 ||
+	if got.PoolSize != 8 || got.Pipeline || !got.TLS || got.Database.ExecMode != config.Exec || got.Database.PoolSize != 2 ||
 		got.Skew != 5*time.Second || got.Level != slog.LevelDebug || got.Timeout != 3*time.Second ||
 		!reflect.DeepEqual(got.AllowedOrigins, []string{"https://a.example", "https://b.example"}) {
 		t.Errorf("Load = %+v", got)

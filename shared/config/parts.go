@@ -17,7 +17,8 @@ type Redis struct {
 	// redis://user:password@host:port/db, rediss:// for TLS. With ?cluster=true,
 	// or with further nodes as ?addr=host:port, it is a cluster.
 	URL      Secret `env:"REDIS_URL,notEmpty"`
-	PoolSize int    `env:"REDIS_POOL_SIZE" envDefault:"64"` // connections at most, per node
+	PoolSize int    `env:"REDIS_POOL_SIZE" envDefault:"64"`  // connections at most, per node
+	Pipeline bool   `env:"REDIS_PIPELINE" envDefault:"true"` // concurrent purchases share round trips
 }
 
 // Check refuses a pool without connections.

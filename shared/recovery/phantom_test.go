@@ -55,7 +55,7 @@ func TestNoPhantom(t *testing.T) {
 	}
 }
 
-// afterRepair is called whenever repair.lua has run: no other script with five keys and an argument
+// afterRepair is called whenever repair.lua has run: no other script with six keys and an argument
 // goes out alone here, but for what it calls itself.
 type afterRepair func()
 
@@ -68,7 +68,7 @@ func (f afterRepair) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	busy := false
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if args := cmd.Args(); err == nil && !busy && len(args) >= 9 && args[2] == 5 {
+		if args := cmd.Args(); err == nil && !busy && len(args) >= 10 && args[2] == 6 {
 			busy = true
 			f()
 			busy = false

@@ -100,7 +100,7 @@ func (s *Shelf) Sale(quantities ...int) sale.Sale {
 		})
 	}
 	s.t.Cleanup(func() {
-		for _, part := range []string{"meta", "holds", "stock", "unconfirmed", "released"} {
+		for _, part := range []string{"meta", "holds", "stock", "unconfirmed", "released", "winners"} {
 			s.Redis.Del(context.WithoutCancel(s.t.Context()), Key(sl, part))
 		}
 	})

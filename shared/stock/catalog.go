@@ -19,6 +19,9 @@ const (
 	catalogAge = time.Second
 	// catalogWait bounds one fetch: purchases may be waiting for it.
 	catalogWait = 500 * time.Millisecond
+	// clockMargin covers what is not known of Redis' time: the way of the answer that
+	// told it, and how far the clocks of a cluster's nodes are apart.
+	clockMargin = 250 * time.Millisecond
 )
 
 // PutCatalog makes a catalog known to all environments. Older ones must not
@@ -49,11 +52,15 @@ type Catalog struct {
 	looked   time.Time     // last fetch because of age
 	lookedUp time.Time     // last fetch because of something unknown
 	fault    error         // why the last fetch failed
+
+	unknown atomic.Int64 // as lookedUp, in nanoseconds, once that fetch has succeeded: for [Catalog.Peek]
 }
 
 type copied struct {
 	catalog *sale.Catalog
 	at      time.Time
+
+	redis, local time.Time // the same moment by Redis' clock and by ours; zero if not known
 }
 
 // NewCatalog makes a copy that is empty until it is first asked.
@@ -129,13 +136,62 @@ func (c *Catalog) refresh(ctx context.Context, now time.Time, known bool) error 
 	defer cancel()
 	catalog, err := c.store.catalog(ctx)
 	if err == nil {
-		c.last.Store(&copied{catalog, now})
+		c.last.Store(c.copy(ctx, catalog, now))
+		if !old {
+			c.unknown.Store(now.UnixNano())
+		}
 	}
 	c.mu.Lock()
 	c.fetch, c.fault = nil, err
 	c.mu.Unlock()
 	close(fetch)
 	return nil
+}
+
+// copy reads Redis' clock too. A slow answer tells too little: then the former one counts.
+func (c *Catalog) copy(ctx context.Context, catalog *sale.Catalog, at time.Time) *copied {
+	next := &copied{catalog: catalog, at: at}
+	if last := c.last.Load(); last != nil {
+		next.redis, next.local = last.redis, last.local
+	}
+	sent := c.now()
+	if redis, err := c.store.rdb.Time(ctx).Result(); err == nil {
+		if took := c.now().Sub(sent); took < clockMargin {
+			next.redis, next.local = redis.Add(took/2), c.now()
+		}
+	}
+	return next
+}
+
+// Peek returns the listing of the sale that offers the item if the copy at hand
+// tells for sure, and nil for sure if no sale does. Unless sure, ask [Catalog.ByItem].
+func (c *Catalog) Peek(id sale.ItemID) (l *sale.Listing, sure bool) {
+	last := c.last.Load()
+	now := c.now()
+	if last == nil || now.Sub(last.at) >= catalogAge {
+		return nil, false
+	}
+	if l, ok := last.catalog.ByItem(id); ok {
+		return l, true
+	}
+	return nil, now.UnixNano()-c.unknown.Load() < int64(catalogAge)
+}
+
+// window tells whether a sale is not open yet or closed for sure, by its listing
+// and by what is known of Redis' clock, which it also returns; else 0.
+func (c *Catalog) window(sl *sale.Sale) (Outcome, time.Time) {
+	last := c.last.Load()
+	if last == nil || last.redis.IsZero() {
+		return 0, time.Time{}
+	}
+	clock := last.redis.Add(c.now().Sub(last.local))
+	switch {
+	case !clock.Add(-clockMargin).Before(sl.ClosesAt):
+		return Closed, clock
+	case clock.Add(clockMargin).Before(sl.OpensAt):
+		return NotOpen, clock
+	}
+	return 0, clock
 }
 
 func (s *Store) catalog(ctx context.Context) (*sale.Catalog, error) {

@@ -76,6 +76,7 @@ func TestWrongTypes(t *testing.T) {
 		"stock":       "reserve claim release quota check left",
 		"unconfirmed": "reserve claim confirm release due unconfirm check hold",
 		"released":    "reserve claim release check",
+		"winners":     "reserve claim check",
 	}
 	for kind, users := range users {
 		t.Run(kind, func(t *testing.T) {
@@ -87,9 +88,14 @@ func TestWrongTypes(t *testing.T) {
 				keys := f.KeysOf(f.sh, 0)
 				key := map[string]string{
 					"meta": keys.Meta, "holds": keys.Holds, "stock": keys.Stock,
-					"unconfirmed": keys.Unconfirmed, "released": keys.Released,
+					"unconfirmed": keys.Unconfirmed, "released": keys.Released, "winners": keys.Winners,
 				}[kind]
-				f.rdb.Set(t.Context(), key, "5", 0)
+				f.rdb.Del(t.Context(), key)
+				if kind == "winners" {
+					f.rdb.HSet(t.Context(), key, "a", "5")
+				} else {
+					f.rdb.Set(t.Context(), key, "5", 0)
+				}
 				before := f.dump(t)
 				// Reserve and claim make new holds, the others work on the one that is there.
 				fresh, old := calls(f, f.attempt("fresh")), calls(f, held)

@@ -18,10 +18,12 @@ const maxCachedSales = 256
 
 // shardKeys are the keys of one shard. They share a hash tag, so one script may touch them all.
 type shardKeys struct {
-	meta, holds, stock, unconfirmed, released string
+	meta, holds, stock, unconfirmed, released, winners, fill string
 
 	// The lists of KEYS as the scripts' headers give them, made once.
-	all, outbox, quota, steer []string
+	all, release, outbox, quota, steer, filter, filling []string
+
+	reserve pipe
 }
 
 // A keyring remembers the keys of sales: finding the tags is too slow for each purchase.
@@ -57,11 +59,17 @@ func newShardKeys(tag string) *shardKeys {
 		stock:       tag + ":stock",
 		unconfirmed: tag + ":unconfirmed",
 		released:    tag + ":released",
+		winners:     tag + ":winners",
+		fill:        tag + ":winners:fill",
 	}
-	k.all = []string{k.meta, k.holds, k.stock, k.unconfirmed, k.released}
+	k.all = []string{k.meta, k.holds, k.stock, k.unconfirmed, k.released, k.winners}
+	k.release = []string{k.meta, k.holds, k.stock, k.unconfirmed, k.released}
 	k.outbox = []string{k.meta, k.holds, k.unconfirmed}
 	k.quota = []string{k.meta, k.stock}
 	k.steer = []string{k.meta}
+	k.reserve.script = reserveScript
+	k.filter = []string{k.meta, k.winners}
+	k.filling = []string{k.meta, k.winners, k.fill}
 	return k
 }
 

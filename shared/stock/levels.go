@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -54,6 +55,10 @@ func (s *Store) Left(ctx context.Context, sl *sale.Sale) (map[sale.ItemID]int64,
 	if err != nil {
 		return nil, err
 	}
+	return leftIn(levels, sl)
+}
+
+func leftIn(levels []ShardReport, sl *sale.Sale) (map[sale.ItemID]int64, error) {
 	if slices.ContainsFunc(levels, func(r ShardReport) bool { return r.Damaged > 0 }) {
 		return nil, errors.New("stock: left: a shard is damaged")
 	}
@@ -67,6 +72,29 @@ func (s *Store) Left(ctx context.Context, sl *sale.Sale) (map[sale.ItemID]int64,
 		left[it.ID] = here + max(onTheWay, 0)
 	}
 	return left, nil
+}
+
+// refusal is what reserve.lua would say of an item in every shard, where that is
+// sold out or closed; else 0.
+func refusal(levels []ShardReport, item sale.ItemID, left int64, clock time.Time) Outcome {
+	closed := 0
+	for _, level := range levels {
+		switch {
+		case level.OpensAt.IsZero() || len(level.Paused) > 0 || slices.Contains(level.Doubts, item):
+			return 0
+		case !clock.Before(level.ClosesAt):
+			closed++
+		case clock.Before(level.OpensAt):
+			return 0
+		}
+	}
+	switch {
+	case closed == len(levels):
+		return Closed
+	case closed == 0 && left == 0:
+		return SoldOut
+	}
+	return 0
 }
 
 // DropWish forgets that shards wish for units of an item: there are none. A

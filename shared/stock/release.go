@@ -58,7 +58,7 @@ func (s *Store) Release(ctx context.Context, sh Shards, mode ReleaseMode, orders
 	b := newBatch(releaseScript, string(mode))
 	for i, h := range orders {
 		home := sh.Home(h.UserID)
-		b.add(home, keys[home].all, i, h.OrderID.String(), h.UserID)
+		b.add(home, keys[home].release, i, h.OrderID.String(), h.UserID)
 	}
 	outcomes := make([]ReleaseOutcome, len(orders))
 	err := b.run(ctx, s.rdb, func(place int, code int64) error {

@@ -91,7 +91,7 @@ func (s *Store) scanHolds(ctx context.Context, sh Shards, shard int, f func(user
 func (s *Store) Drop(ctx context.Context, sh Shards) error {
 	for _, keys := range s.keyring.of(sh) {
 		// The marker goes first, so that no script works on what is left.
-		for _, key := range []string{keys.meta, keys.holds, keys.stock, keys.unconfirmed, keys.released} {
+		for _, key := range []string{keys.meta, keys.holds, keys.stock, keys.unconfirmed, keys.released, keys.winners, keys.fill} {
 			if err := s.rdb.Unlink(ctx, key).Err(); err != nil {
 				return fmt.Errorf("stock: drop sale %d: %w", sh.Sale, err)
 			}

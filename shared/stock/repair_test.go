@@ -31,6 +31,9 @@ func TestRepair(t *testing.T) {
 		{"tombstones of a wrong type", func(ctx context.Context, f *fixture, keys map[string]string) error {
 			return f.rdb.Set(ctx, keys["released"], "7", 0).Err()
 		}, 1, false},
+		{"winners of a wrong type", func(ctx context.Context, f *fixture, keys map[string]string) error {
+			return f.rdb.HSet(ctx, keys["winners"], "u1", "7").Err()
+		}, 1, false},
 		{"units of an item that has no quota", func(ctx context.Context, f *fixture, keys map[string]string) error {
 			return f.rdb.HSet(ctx, keys["stock"], "99", "5").Err()
 		}, 1, false},
@@ -64,7 +67,7 @@ func TestRepair(t *testing.T) {
 					f.reserve(t, f.attempt(fmt.Sprintf("buyer %d", i)), stock.Reserved)
 				}
 				keys := map[string]string{}
-				for _, part := range []string{"stock", "holds", "unconfirmed", "released", "meta"} {
+				for _, part := range []string{"stock", "holds", "unconfirmed", "released", "meta", "winners"} {
 					keys[part] = fmt.Sprintf("{sale:%d:0}:%s", f.sh.Sale, part)
 				}
 				if err := c.damage(ctx, f, keys); err != nil {

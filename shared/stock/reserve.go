@@ -72,8 +72,16 @@ type Answer struct {
 // outcome is unknown: the unit may be held, except for [ErrUnknownItem].
 func (s *Store) Reserve(ctx context.Context, sh Shards, a Attempt) (Answer, error) {
 	keys := s.keyring.of(sh)[sh.Home(a.UserID)]
-	r, err := run(ctx, s.rdb, reserveScript, keys.all,
-		a.OrderID.String(), a.UserID, itemText(a.ItemID), keyHash(a.IdempotencyKey), flag(a.Barred), firstLook.Milliseconds(), flag(sh.N > 1))
+	args := []any{
+		a.OrderID.String(), a.UserID, itemText(a.ItemID), keyHash(a.IdempotencyKey), flag(a.Barred), firstLook.Milliseconds(), flag(sh.N > 1),
+	}
+	var r reply
+	var err error
+	if s.piped {
+		r, err = keys.reserve.run(ctx, s.rdb, keys.all, args...)
+	} else {
+		r, err = run(ctx, s.rdb, reserveScript, keys.all, args...)
+	}
 	if err == nil {
 		var answer Answer
 		if answer, err = a.answer(r); err == nil {

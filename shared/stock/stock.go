@@ -37,6 +37,7 @@ var ErrNotLoaded = errors.New("stock: not loaded")
 type Store struct {
 	rdb      redis.UniversalClient
 	embedded bool
+	piped    bool
 	keyring  keyring
 }
 
@@ -47,6 +48,9 @@ type Option func(*Store)
 // eviction policy and is accepted all the same.
 func Embedded() Option { return func(s *Store) { s.embedded = true } }
 
+// Pipelined says whether concurrent calls of [Store.Reserve] share round trips.
+func Pipelined(yes bool) Option { return func(s *Store) { s.piped = yes } }
+
 // New makes a Store over a single server or a cluster.
 func New(rdb redis.UniversalClient, options ...Option) *Store {
 	s := &Store{rdb: rdb}
@@ -54,6 +58,17 @@ func New(rdb redis.UniversalClient, options ...Option) *Store {
 		option(s)
 	}
 	return s
+}
+
+// Warm loads the scripts of a purchase, so that the first shoppers do not wait
+// for their texts to be sent. After an error the Store works all the same.
+func (s *Store) Warm(ctx context.Context) error {
+	for _, script := range []*redis.Script{reserveScript, releaseScript, claimScript, winnersScript, fillScript} {
+		if err := script.Load(ctx, s.rdb).Err(); err != nil {
+			return fmt.Errorf("stock: warm: %w", err)
+		}
+	}
+	return nil
 }
 
 // Shards names a sale's shards. The Store needs no more of a sale.
@@ -78,6 +93,8 @@ var (
 	steerScript   = redis.NewScript(lua.Steer)
 	checkScript   = redis.NewScript(lua.Check)
 	repairScript  = redis.NewScript(lua.Repair)
+	winnersScript = redis.NewScript(lua.Winners)
+	fillScript    = redis.NewScript(lua.Fill)
 
 	unconfirmScript = redis.NewScript(lua.Unconfirm)
 )

@@ -36,9 +36,10 @@ func run() error {
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
-	units := stock.New(rdb)
+	units := stock.New(rdb, stock.Pipelined(cfg.Pipeline))
+	catalog := stock.NewCatalog(units, time.Now)
 	h := &purchase.Handler{
-		Catalog: stock.NewCatalog(units, time.Now), Stock: units, Left: stock.NewRemainder(units, time.Now),
+		Catalog: catalog, Stock: units, Latch: stock.NewLatch(units, catalog, time.Now),
 		Log: orderlog.NewProducer(kafka, cfg.OrdersTopic), Shoppers: shoppers, Mint: mint, Gate: gate,
 		Edge: apigw.Edge{Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level), Origins: cfg.AllowedOrigins},
 	}

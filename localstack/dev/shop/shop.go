@@ -121,7 +121,7 @@ func (s *Shop) wire(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	var options []stock.Option
+	options := []stock.Option{stock.Pipelined(true)}
 	if cfg.EmbeddedRedis {
 		options = append(options, stock.Embedded())
 	}
@@ -152,7 +152,7 @@ func (s *Shop) wire(cfg Config) error {
 
 	s.functions = map[string]Invoke{
 		"purchase": (&purchase.Handler{
-			Catalog: catalog, Stock: s.Stock, Left: stock.NewRemainder(s.Stock, now), Log: producer,
+			Catalog: catalog, Stock: s.Stock, Latch: stock.NewLatch(s.Stock, catalog, now), Log: producer,
 			Shoppers: shoppers, Mint: mint, Gate: gate, Edge: edge,
 		}).Invoke,
 		"orderstatus": (&orderstatus.Handler{

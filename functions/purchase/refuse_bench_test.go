@@ -1,0 +1,60 @@
+package purchase_test
+
+import (
+	"fmt"
+	"log/slog"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/shared/apigw"
+)
+
+// BenchmarkRefusal is a refusal from event to answer. Of a busy machine the
+// processor's time tells more than the clock: 1e9 / cpu-ns is what one core can do a second.
+func BenchmarkRefusal(b *testing.B) {
+	c, _ := openMini(b, fault(nothingWrong))
+	s := openStill(b, c)
+	sl := c.Sale(1000)
+	c.Offer(b, sl, nil)
+	waiting := c.Sale(1)
+	waiting.OpensAt, waiting.ClosesAt = time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
+	c.List(b, sl, waiting)
+	for i := range 1000 {
+		c.Reserve(b, sl, 0, fmt.Sprint("winner ", i))
+	}
+	s.invoke(b, call{item: itemText(sl, 0), bearer: provider.Token("loser")}.event())
+	s.invoke(b, call{item: "1", bearer: provider.Token("loser")}.event())
+	c.h.Edge = apigw.Edge{Log: slog.New(slog.DiscardHandler), Origins: []string{"https://shop.example"}}
+	for name, item := range map[string]string{"sold-out": itemText(sl, 0), "not-open": itemText(waiting, 0), "unknown": "1"} {
+		event := call{item: item, bearer: provider.Token("0b0e7e1c-7a8e-4e0e-9d52-0c1d2e3f4a5b"), extra: gatewayExtras()}.event()
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(event)))
+			start := processorTime()
+			for b.Loop() {
+				s.invoke(b, event)
+			}
+			b.ReportMetric(float64(processorTime()-start)/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
+
+// processorTime is what this process has used.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// gatewayExtras are the parts of an event that nobody reads.
+func gatewayExtras() map[string]any {
+	return map[string]any{
+		"stageVariables": nil, "queryStringParameters": nil, "multiValueQueryStringParameters": nil,
+		"requestContext": map[string]any{
+			"accountId": "123456789012", "resourceId": "abc123", "stage": "prod", "requestId": "c6af9ac6-7b61-11e6-9a41-93e8deadbeef",
+			"requestTime": "09/Apr/2026:12:34:56 +0000", "requestTimeEpoch": 1744201696000, "protocol": "HTTP/1.1", "apiId": "1234567890",
+			"identity": map[string]any{"sourceIp": "203.0.113.7", "userAgent": "Mozilla/5.0", "cognitoIdentityId": nil},
+		},
+	}
+}
