@@ -13,6 +13,7 @@ import (
 	"flashsale/functions/saleadmin"
 	"flashsale/localstack/servers"
 	"flashsale/migrations"
+	"flashsale/shared/config"
 	"flashsale/shared/orderlog"
 	"flashsale/shared/recovery"
 	"flashsale/shared/sale"
@@ -39,7 +40,14 @@ func open(t *testing.T) *office {
 			Orders: shop.Orders, Stock: shop.Stock, Log: orderlog.NewProducer(o.kafka, o.orders),
 			Backlog: orderlog.Backlog(o.kafka, "group-of-"+o.orders, o.orders),
 		},
-		Kafka: o.kafka, DeadLetterTopic: o.letters,
+		Kafka: o.kafka, OrdersTopic: o.orders, DeadLetterTopic: o.letters,
+		Estate: saleadmin.Estate{
+			Config: saleadmin.Config{
+				Kafka:    config.Kafka{Brokers: servers.KafkaBrokers(t), OrdersTopic: o.orders, DeadLetterTopic: o.letters, EventsTopic: o.letters},
+				Postgres: config.Postgres{PoolSize: 4},
+			},
+			Redis: shop.Redis, Pool: shop.Pool,
+		},
 	}
 	return o
 }

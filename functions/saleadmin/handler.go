@@ -32,6 +32,12 @@ type Config struct {
 	config.Postgres
 	config.Admission
 	config.Log
+	config.AWS
+
+	// For preflight alone.
+	Function string `env:"AWS_LAMBDA_FUNCTION_NAME"` // set by Lambda
+	JWKSURL  string `env:"JWKS_URL"`
+	JWKS     string `env:"JWKS"`
 }
 
 // A Handler runs an operator's actions.
@@ -42,6 +48,7 @@ type Handler struct {
 	Admits bool // passes can be given out, so a sale may have a spread
 	Log    *slog.Logger
 	Now    func() time.Time
+	Estate Estate // for preflight
 
 	Kafka           *kgo.Client
 	OrdersTopic     string
@@ -57,6 +64,7 @@ type request struct {
 	What   string          `json:"what"`  // of export: orders or refunds
 	After  string          `json:"after"` // of export: the last page's next
 	Limit  *int            `json:"limit"` // of export
+	Peak   int             `json:"peak"`  // of preflight: requests a second
 	By     string          `json:"by"`    // who says it, for the audit
 
 	id sale.ID
@@ -146,7 +154,7 @@ func (h *Handler) run(ctx context.Context, r request) (any, error) {
 	actions := map[string]func(context.Context, request) (any, error){
 		"create": h.create, "update": h.update, "load": h.load, "pause": h.pause, "resume": h.resume,
 		"close": h.close, "archive": h.archive, "reconcile": h.reconcile, "redrive": h.redrive,
-		"report": h.report, "explain": h.explain, "export": h.export,
+		"report": h.report, "explain": h.explain, "export": h.export, "preflight": h.preflight,
 	}
 	action, ok := actions[r.Action]
 	switch {

@@ -1,9 +1,10 @@
 // Package config reads the environment, and is the only package that does.
 //
 // A function lists what it needs as a struct made of the parts below and calls
-// [Load] once. The package promises that a wrong setup is found at the start, in
-// one message that names every missing and every malformed variable, and that a
-// [Secret] never appears in it, nor in a log.
+// [Load] once. What must not stand in an environment may stand in a secret of
+// AWS Secrets Manager, which SECRETS_ID names. The package promises that a wrong
+// setup is found at the start, in one message that names every missing and every
+// malformed variable, and that a [Secret] never appears in it, nor in a log.
 package config
 
 import (
@@ -24,9 +25,16 @@ type checker interface{ Check() error }
 // as github.com/caarlos0/env has them. An empty variable counts as not set:
 // CloudFormation passes an absent parameter on as "". The error names each
 // wrong variable on a line of its own.
+//
+// Without SECRETS_ID it asks nobody. With it, it reads the secret once, at the
+// start: a changed secret reaches new environments only.
 func Load[T any]() (T, error) {
 	var t T
-	faults := fill(reflect.ValueOf(&t).Elem(), environment())
+	vars := environment()
+	if err := addSecrets(vars); err != nil {
+		return t, fmt.Errorf("config: the secrets are of no use:\n%w", err)
+	}
+	faults := fill(reflect.ValueOf(&t).Elem(), vars)
 	if len(faults) == 0 {
 		return t, nil
 	}

@@ -19,32 +19,42 @@ type Redis struct {
 	URL      Secret `env:"REDIS_URL,notEmpty"`
 	PoolSize int    `env:"REDIS_POOL_SIZE" envDefault:"64"`  // connections at most, per node
 	Pipeline bool   `env:"REDIS_PIPELINE" envDefault:"true"` // concurrent purchases share round trips
+	Auth     string `env:"REDIS_AUTH"`                       // IAM, or "" for the password in the URL
+	Cache    string `env:"REDIS_CACHE"`                      // for IAM: ElastiCache's name of the cluster, where its host does not have it
+	AWS      AWS
 }
 
-// Check refuses a pool without connections.
+// Check refuses a pool without connections, and a login that cannot be.
 func (r *Redis) Check() error {
+	fault := checkLogin("REDIS_AUTH", r.Auth, &r.AWS)
 	if r.PoolSize < 1 {
-		return errors.New("REDIS_POOL_SIZE is malformed: it must be 1 or more")
+		fault = errors.Join(errors.New("REDIS_POOL_SIZE is malformed: it must be 1 or more"), fault)
 	}
-	return nil
+	return fault
 }
 
 // Kafka names the brokers and the topics.
 type Kafka struct {
 	Brokers         []string `env:"KAFKA_BROKERS,notEmpty"` // host:port, separated by commas
 	TLS             bool     `env:"KAFKA_TLS"`
+	Auth            string   `env:"KAFKA_AUTH"` // IAM, or "" for none
 	OrdersTopic     string   `env:"KAFKA_ORDERS_TOPIC" envDefault:"flash-sale-orders"`
 	DeadLetterTopic string   `env:"KAFKA_DEAD_LETTER_TOPIC" envDefault:"flash-sale-orders-dlq"`
 	EventsTopic     string   `env:"KAFKA_EVENTS_TOPIC" envDefault:"flash-sale-order-events"`
 	Group           string   `env:"KAFKA_GROUP" envDefault:"flash-sale-orderwriter"` // the order writer's
+	AWS             AWS
 }
 
-// Check refuses a list with a gap in it.
+// Check refuses a list with a gap in it, and a token that would travel in the clear.
 func (k *Kafka) Check() error {
-	if slices.Contains(k.Brokers, "") {
-		return errors.New("KAFKA_BROKERS is malformed: a broker in the list is empty")
+	fault := checkLogin("KAFKA_AUTH", k.Auth, &k.AWS)
+	if k.Auth == IAM && !k.TLS {
+		fault = errors.Join(errors.New("KAFKA_AUTH is iam, which needs KAFKA_TLS"), fault)
 	}
-	return nil
+	if slices.Contains(k.Brokers, "") {
+		fault = errors.Join(errors.New("KAFKA_BROKERS is malformed: a broker in the list is empty"), fault)
+	}
+	return fault
 }
 
 // The ways in which queries are sent.
@@ -59,11 +69,13 @@ type Postgres struct {
 	URL      Secret `env:"DATABASE_URL,notEmpty"` // postgres://user:password@host:port/database?sslmode=verify-full
 	ExecMode string `env:"DB_EXEC_MODE" envDefault:"cache_statement"`
 	PoolSize int32  `env:"DB_POOL_SIZE" envDefault:"4"` // connections at most
+	Auth     string `env:"DATABASE_AUTH"`               // IAM, or "" for the password in the URL
+	AWS      AWS
 }
 
-// Check refuses unknown modes and a pool without connections.
+// Check refuses unknown modes, a pool without connections, and a login that cannot be.
 func (p *Postgres) Check() error {
-	var faults []error
+	faults := []error{checkLogin("DATABASE_AUTH", p.Auth, &p.AWS)}
 	if !slices.Contains([]string{CacheStatement, Exec, Simple}, p.ExecMode) {
 		faults = append(faults, fmt.Errorf("DB_EXEC_MODE is malformed: %q is not one of %s, %s, %s",
 			p.ExecMode, CacheStatement, Exec, Simple))

@@ -13,15 +13,25 @@ import (
 
 // Postgres makes a pool. It connects at the first query; ctx is only for its
 // values. What the URL says about application_name and connect_timeout wins.
+// Servers of RDS are verified by Amazon's authorities, and a login by IAM has a
+// fresh token for each connection.
 //
 // After a freeze: a connection idle for more than a second is pinged before
 // use, and one that does not answer in 400 ms is replaced. With the usual pool
 // of four, all of them dead, the next query so starts after at most 1.6 s.
 func Postgres(ctx context.Context, cfg config.Postgres) (*pgxpool.Pool, error) {
+	return postgresAt(ctx, cfg, time.Now)
+}
+
+func postgresAt(ctx context.Context, cfg config.Postgres, now func() time.Time) (*pgxpool.Pool, error) {
 	// The library's errors hide the password.
 	c, err := pgxpool.ParseConfig(cfg.URL.Reveal())
 	if err != nil {
 		return nil, fmt.Errorf("connect: DATABASE_URL: %w", err)
+	}
+	trustRDS(c.ConnConfig.Host, c.ConnConfig.TLSConfig)
+	if c.BeforeConnect, err = postgresIAM(cfg, c.ConnConfig, now); err != nil {
+		return nil, err
 	}
 	switch cfg.ExecMode {
 	case config.Exec:

@@ -3,11 +3,13 @@ package main
 
 import (
 	"log"
+	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"flashsale/functions/migrate"
 	"flashsale/shared/config"
+	"flashsale/shared/connect"
 )
 
 func main() { log.Fatal(run()) }
@@ -17,6 +19,10 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	lambda.Start(&migrate.Handler{DatabaseURL: cfg.URL.Reveal()})
+	url, err := connect.PostgresURL(cfg.Postgres, os.TempDir())
+	if err != nil {
+		return err
+	}
+	lambda.Start(&migrate.Handler{DatabaseURL: url})
 	return nil
 }

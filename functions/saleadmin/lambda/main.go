@@ -36,6 +36,7 @@ func run() error {
 	units, orders := stock.New(rdb), order.New(pool)
 	lambda.Start(&saleadmin.Handler{
 		Orders: orders, Stock: units, Kafka: kafka, Admits: len(cfg.PassKeys) > 0, Now: time.Now,
+		Estate: saleadmin.Estate{Config: cfg, Redis: rdb, Pool: pool},
 		Keeper: &recovery.Keeper{
 			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
 			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic),

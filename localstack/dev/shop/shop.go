@@ -39,6 +39,9 @@ import (
 	"flashsale/shared/webhook"
 )
 
+// poolSize is that of all functions together: they share one pool.
+const poolSize = 16
+
 // Invoke is a function's entry: an event in, an answer out.
 type Invoke = func(ctx context.Context, event []byte) ([]byte, error)
 
@@ -101,7 +104,7 @@ func (s *Shop) connect(ctx context.Context, cfg Config) (err error) {
 	if s.Kafka, err = connect.Kafka(config.Kafka{Brokers: cfg.KafkaBrokers}, orderlog.ClientOptions()...); err != nil {
 		return err
 	}
-	s.Pool, err = connect.Postgres(ctx, config.Postgres{URL: config.Secret(cfg.DatabaseURL), PoolSize: 16})
+	s.Pool, err = connect.Postgres(ctx, config.Postgres{URL: config.Secret(cfg.DatabaseURL), PoolSize: poolSize})
 	return err
 }
 
@@ -171,11 +174,25 @@ func (s *Shop) wire(cfg Config) error {
 		}).Invoke,
 		"saleadmin": (&saleadmin.Handler{
 			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Admits: office.Ready(), Kafka: s.Kafka, Log: cfg.Log, Now: now,
-			OrdersTopic: cfg.OrdersTopic, DeadLetterTopic: cfg.DeadLetterTopic,
+			OrdersTopic: cfg.OrdersTopic, DeadLetterTopic: cfg.DeadLetterTopic, Estate: s.estate(cfg),
 		}).Invoke,
 		"migrate": (&migrate.Handler{DatabaseURL: cfg.DatabaseURL}).Invoke,
 	}
 	return nil
+}
+
+// estate is what preflight looks at. Nothing here is on AWS, and it says so.
+func (s *Shop) estate(cfg Config) saleadmin.Estate {
+	return saleadmin.Estate{
+		Config: saleadmin.Config{
+			Kafka: config.Kafka{
+				Brokers: cfg.KafkaBrokers, OrdersTopic: cfg.OrdersTopic, DeadLetterTopic: cfg.DeadLetterTopic, EventsTopic: cfg.EventsTopic,
+			},
+			Postgres: config.Postgres{PoolSize: poolSize},
+			JWKS:     cfg.JWKS, JWKSURL: cfg.JWKSURL,
+		},
+		Redis: s.Redis, Pool: s.Pool,
+	}
 }
 
 // Functions lists the functions by their folders' names.

@@ -1,0 +1,299 @@
+package saleadmin_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"flashsale/shared/config"
+	"flashsale/shared/orderlog"
+	"flashsale/shared/sale"
+	"flashsale/shared/sigv4/sigv4test"
+)
+
+type checked struct {
+	Check, Status, Have, Need, How string
+}
+
+type readiness struct {
+	SaleID sale.ID
+	Peak   int
+	Ready  bool
+	Checks []checked
+}
+
+func (o *office) preflight(t *testing.T, sl sale.Sale, peak int) readiness {
+	t.Helper()
+	var got readiness
+	if err := json.Unmarshal([]byte(o.says(t, `{"action":"preflight","saleId":%d,"peak":%d}`, sl.ID, peak)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.SaleID != sl.ID || got.Peak != peak {
+		t.Errorf("answer: got sale %d, peak %d", got.SaleID, got.Peak)
+	}
+	for _, c := range got.Checks {
+		if c.Need == "" || (c.Status == "ok") == (c.How != "") || (c.Status == "ok" && c.Have == "") {
+			t.Errorf("%+v: an ok has what it has, and everything else says how", c)
+		}
+	}
+	notOK := func(c checked) bool { return c.Status != "ok" }
+	if got.Ready == slices.ContainsFunc(got.Checks, notOK) {
+		t.Errorf("ready: got %t with %+v", got.Ready, got.Checks)
+	}
+	return got
+}
+
+// of is the check whose name begins so, and fails without one.
+func (r readiness) of(t *testing.T, name string) checked {
+	t.Helper()
+	i := slices.IndexFunc(r.Checks, func(c checked) bool { return strings.HasPrefix(c.Check, name) })
+	if i < 0 {
+		t.Fatalf("there is no check %q in %+v", name, r.Checks)
+	}
+	return r.Checks[i]
+}
+
+func (r readiness) want(t *testing.T, status string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if got := r.of(t, name); got.Status != status {
+			t.Errorf("%s: got %+v, want %s", name, got, status)
+		}
+	}
+}
+
+var ofAWS = []string{"lambda concurrency", "warm environments", "api gateway rate", "pollers", "database connections"}
+
+func TestPreflightOnRealServers(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	sl := o.create(t, 10, true)
+	got := o.preflight(t, sl, 1000)
+	got.want(t, "ok", "sale loaded", "nothing stops it", "holds without a row", "units on their way back", "records not written",
+		"dead letters", "redis keeps its keys", "redis connections", "schema", "clock of redis", "clock of postgresql")
+	// The test servers are what a real sale must not stand on, and nobody is on AWS.
+	got.want(t, "missing", "topic "+o.orders, "certificate of redis", "certificate of postgresql")
+	got.want(t, "unknown", append(ofAWS, "kafka connections per broker", "kafka connections in time", "keys of tokens")...)
+	if c := got.of(t, "lambda concurrency"); !strings.Contains(c.How, "no AWS credentials") || c.Need != "200" {
+		t.Errorf("without AWS: got %+v", c)
+	}
+	// More connections than the server takes.
+	o.preflight(t, sl, 10_000_000).want(t, "missing", "redis connections")
+}
+
+func TestPreflightRefusals(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	sl := o.create(t, 10, false)
+	wantRefusal(t, o.says(t, `{"action":"preflight","saleId":%d}`, sl.ID), "BAD_REQUEST")
+	wantRefusal(t, o.says(t, `{"action":"preflight","saleId":%d,"peak":-1}`, sl.ID), "BAD_REQUEST")
+	wantRefusal(t, o.says(t, `{"action":"preflight","saleId":%d,"peak":1}`, sl.ID+1), "UNKNOWN_SALE")
+}
+
+// aws answers for a stack named shop, from which parts may be taken.
+func (o *office) aws(t *testing.T, answers map[string]string) {
+	t.Helper()
+	address := sigv4test.Serve(t, func(service, what string, _ []byte) (int, string) {
+		if text, ok := answers[service+" "+what]; ok {
+			return http.StatusOK, text
+		}
+		return http.StatusBadRequest, `{"__type":"NoSuchResourceException","message":"there is none"}`
+	})
+	cfg := &o.h.Estate.Config
+	cfg.Function = "shop-saleadmin"
+	cfg.AWS = config.AWS{
+		Region: sigv4test.Region, Endpoint: address, AccessKeyID: sigv4test.KeyID,
+		SecretAccessKey: sigv4test.Secret, SessionToken: sigv4test.Session,
+	}
+}
+
+// wellProvided is an account for 300,000 requests a second.
+func wellProvided() map[string]string {
+	return map[string]string{
+		"lambda /2016-08-19/account-settings":                                `{"AccountLimit":{"ConcurrentExecutions":40000,"UnreservedConcurrentExecutions":39900}}`,
+		"lambda /2019-09-30/functions/shop-purchase/provisioned-concurrency": `{"ProvisionedConcurrencyConfigs":[{"AllocatedProvisionedConcurrentExecutions":30000}]}`,
+		"servicequotas ServiceQuotasV20190624.GetServiceQuota":               `{"Quota":{"QuotaCode":"L-8A5B8E43","Value":300000.0}}`,
+		"lambda /2015-03-31/event-source-mappings": `{"EventSourceMappings":[{"State":"Enabled","FunctionResponseTypes":["ReportBatchItemFailures"],` +
+			`"ProvisionedPollerConfig":{"MinimumPollers":2,"MaximumPollers":8}}]}`,
+		"lambda /2019-09-30/functions/shop-orderstatus/concurrency": `{"ReservedConcurrentExecutions":5}`,
+		"lambda /2019-09-30/functions/shop-payment/concurrency":     `{"ReservedConcurrentExecutions":1}`,
+	}
+}
+
+func TestPreflightOfAnAccount(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	sl := o.create(t, 10, true)
+	o.aws(t, wellProvided())
+	got := o.preflight(t, sl, 300_000)
+	got.want(t, "ok", ofAWS...)
+	// 5 and 1 environments, 2 partitions, two of each scheduled one and of saleadmin: a pool of 4 each; and migrate.
+	if c := got.of(t, "database connections"); !strings.HasPrefix(c.Need, "57:") {
+		t.Errorf("database connections: got %+v, want 57 needed", c)
+	}
+	for name, c := range map[string]struct {
+		change map[string]string
+		peak   int
+		check  string
+		status string
+	}{
+		"a larger peak, for Lambda":         {nil, 400_000, "lambda concurrency", "missing"},
+		"a larger peak, for the gateway":    {nil, 300_001, "api gateway rate", "missing"},
+		"nothing warm":                      {map[string]string{"lambda /2019-09-30/functions/shop-purchase/provisioned-concurrency": `{}`}, 300_000, "warm environments", "missing"},
+		"no mapping":                        {map[string]string{"lambda /2015-03-31/event-source-mappings": `{}`}, 10, "pollers", "missing"},
+		"a mapping that is off":             {map[string]string{"lambda /2015-03-31/event-source-mappings": strings.Replace(wellProvided()["lambda /2015-03-31/event-source-mappings"], "Enabled", "Disabled", 1)}, 10, "pollers", "missing"},
+		"all or nothing":                    {map[string]string{"lambda /2015-03-31/event-source-mappings": strings.Replace(wellProvided()["lambda /2015-03-31/event-source-mappings"], "ReportBatchItemFailures", "", 1)}, 10, "pollers", "missing"},
+		"status without a bound":            {map[string]string{"lambda /2019-09-30/functions/shop-orderstatus/concurrency": `{}`}, 10, "database connections", "missing"},
+		"more status than connections":      {map[string]string{"lambda /2019-09-30/functions/shop-orderstatus/concurrency": `{"ReservedConcurrentExecutions":5000}`}, 10, "database connections", "missing"},
+		"a quota that was never raised":     {map[string]string{"servicequotas ServiceQuotasV20190624.GetServiceQuota": "", "servicequotas ServiceQuotasV20190624.GetAWSDefaultServiceQuota": `{"Quota":{"Value":10000}}`}, 10_000, "api gateway rate", "ok"},
+		"a service that does not answer":    {map[string]string{"lambda /2016-08-19/account-settings": ""}, 10, "lambda concurrency", "unknown"},
+		"a database that cannot be counted": {map[string]string{"lambda /2019-09-30/functions/shop-payment/concurrency": ""}, 10, "database connections", "unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := wellProvided()
+			for what, text := range c.change {
+				answers[what] = text
+				if text == "" {
+					delete(answers, what)
+				}
+			}
+			o.aws(t, answers)
+			o.preflight(t, sl, c.peak).want(t, c.status, c.check)
+		})
+	}
+	o.h.Estate.Config.AWS.SecretAccessKey = "another key"
+	o.preflight(t, sl, 10).want(t, "unknown", ofAWS...)
+	o.h.Estate.Config.Function = "strange"
+	o.preflight(t, sl, 10).want(t, "unknown", ofAWS...)
+}
+
+func TestPreflightOfMSK(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	sl := o.Sale(10)
+	opens := time.Now().Add(10 * time.Minute).UTC().Format(time.RFC3339)
+	o.says(t, `{"action":"create","sale":%s}`, file(sl, opens, "+2h", 10))
+	o.h.Estate.Config.Kafka.Auth = config.IAM
+	o.preflight(t, sl, 29_000).want(t, "ok", "kafka connections per broker", "kafka connections in time")
+	o.preflight(t, sl, 29_001).want(t, "missing", "kafka connections per broker")
+	o.preflight(t, sl, 1_000_000).want(t, "missing", "kafka connections in time")
+}
+
+func TestPreflightOfTopics(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	sl := o.create(t, 10, true)
+	brokers, err := kfake.NewCluster(kfake.NumBrokers(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(brokers.Close)
+	client, err := kgo.NewClient(append(orderlog.ClientOptions(), kgo.SeedBrokers(brokers.ListenAddrs()...))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	o.h.Kafka = client
+	cfg := &o.h.Estate.Config.Kafka
+	for i, c := range []struct {
+		replicas int16
+		atLeast  string
+		status   string
+	}{{3, "2", "ok"}, {3, "1", "missing"}, {3, "3", "missing"}, {1, "1", "missing"}} {
+		cfg.OrdersTopic = fmt.Sprintf("orders-%d", i)
+		configs := map[string]*string{"min.insync.replicas": &c.atLeast}
+		if _, err := kadm.NewClient(client).CreateTopic(t.Context(), 4, c.replicas, configs, cfg.OrdersTopic); err != nil {
+			t.Fatal(err)
+		}
+		o.preflight(t, sl, 10).want(t, c.status, "topic "+cfg.OrdersTopic)
+	}
+	cfg.OrdersTopic = "nobody-made-it"
+	o.preflight(t, sl, 10).want(t, "missing", "topic nobody-made-it")
+}
+
+// wreck makes one part of a good estate bad, and the check must see it.
+func TestPreflightSees(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		wreck  func(t *testing.T, o *office, sl sale.Sale)
+		status string
+		check  string
+	}{
+		"a pause": {func(t *testing.T, o *office, sl sale.Sale) {
+			o.says(t, `{"action":"pause","saleId":%d}`, sl.ID)
+		}, "missing", "nothing stops it"},
+		"a hold without a row": {func(t *testing.T, o *office, sl sale.Sale) {
+			o.Reserve(t, sl, 0, "u1")
+		}, "missing", "holds without a row"},
+		"a record without a row": {func(t *testing.T, o *office, sl sale.Sale) {
+			if err := orderlog.NewProducer(o.kafka, o.orders).Publish(t.Context(), o.Reserve(t, sl, 0, "u1")); err != nil {
+				t.Fatal(err)
+			}
+		}, "missing", "records not written"},
+		"a unit on its way": {func(t *testing.T, o *office, sl sale.Sale) {
+			o.sell(t, sl, "u1")
+			o.Passes(sl.PaymentWindow + sl.Grace)
+			if n, err := o.Orders.Expire(t.Context(), 1); n != 1 || err != nil {
+				t.Fatalf("expire: got %d, %v", n, err)
+			}
+		}, "missing", "units on their way back"},
+		"a dead letter": {func(t *testing.T, o *office, _ sale.Sale) {
+			if err := orderlog.NewDeadLetters(o.kafka, o.letters).Put(t.Context(), orderlog.Record{Topic: "x"}, "test"); err != nil {
+				t.Fatal(err)
+			}
+		}, "missing", "dead letters"},
+		"a clock that is ahead": {func(_ *testing.T, o *office, _ sale.Sale) {
+			o.Passes(time.Minute)
+		}, "missing", "clock of redis"},
+		"an old schema": {func(t *testing.T, o *office, _ sale.Sale) {
+			if _, err := o.Pool.Exec(t.Context(), `DELETE FROM flash_sale_migration WHERE version_id = 1`); err != nil {
+				t.Fatal(err)
+			}
+		}, "missing", "schema"},
+		"no way to the keys": {func(_ *testing.T, o *office, _ sale.Sale) {
+			o.h.Estate.Config.JWKSURL = "http://127.0.0.1:1/jwks.json"
+		}, "missing", "keys of tokens"},
+		"keys that are none": {func(_ *testing.T, o *office, _ sale.Sale) {
+			o.h.Estate.Config.JWKS = `{"keys":[]}`
+		}, "missing", "keys of tokens"},
+		"a certificate of nobody's": {func(t *testing.T, o *office, _ sale.Sale) {
+			server := httptest.NewUnstartedServer(http.NotFoundHandler())
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			o.h.Estate.Config.Brokers, o.h.Estate.Config.TLS = []string{server.Listener.Addr().String()}, true
+		}, "missing", "certificate of kafka "},
+		"a broker that is away": {func(t *testing.T, o *office, _ sale.Sale) {
+			o.h.Estate.Config.Brokers, o.h.Estate.Config.TLS = []string{"127.0.0.1:1"}, true
+		}, "unknown", "certificate of kafka 127.0.0.1:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := open(t)
+			sl := o.create(t, 10, true)
+			c.wreck(t, o, sl)
+			o.preflight(t, sl, 10).want(t, c.status, c.check)
+		})
+	}
+}
+
+func TestPreflightOfKeys(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	sl := o.create(t, 10, false)
+	o.preflight(t, sl, 10).want(t, "missing", "sale loaded")
+	// The key of RFC 8037's example.
+	o.h.Estate.Config.JWKS = `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
+	o.preflight(t, sl, 10).want(t, "ok", "keys of tokens")
+}
