@@ -9,7 +9,7 @@ FUZZTIME  ?= 10s
 export GOFLAGS += -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pure fuzz lint fmt build servers-up servers-down localstack localstack-down invoke chaos stampede capacity clean FORCE
+.PHONY: help run test test-pure fuzz lint fmt build servers-up servers-down localstack localstack-down openapi invoke chaos stampede capacity clean FORCE
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ test-pure: ## the tests that need no server, and a list of what was left out
 fuzz: ## each fuzz target for a while (FUZZTIME=10s)
 	@localstack/servers/test.sh fuzz $(FUZZTIME)
 
-lint: ## vet, staticcheck, gofumpt, shellcheck, luacheck, the template, and the rules of this repository
+lint: ## vet, staticcheck, gofumpt, shellcheck, luacheck, the template, known faults, secrets, and the rules of this repository
 	@localstack/lint/lint.sh
 
 fmt: ## formats Go
@@ -65,6 +65,11 @@ localstack: ## the deployed system on LocalStack; its API's address is the last 
 
 localstack-down: ## stops it
 	@localstack/deploy/localstack.sh down
+
+openapi: ## the API's description as plain OpenAPI: build/openapi.json
+	@mkdir -p build
+	@go run ./localstack/openapi/cmd >build/openapi.json
+	@echo build/openapi.json
 
 invoke: ## one function as Lambda runs it, with its golden event (FUNCTION=purchase)
 	@localstack/deploy/invoke.sh '$(FUNCTION)'

@@ -25,7 +25,7 @@ func testGateway(t *testing.T, s stack) {
 		{"POST", base + "/7/my-order", token, "{}", 405, "METHOD_NOT_ALLOWED", "OPTIONS, GET"},
 		{"GET", base + "/7/admission", token, "", 405, "METHOD_NOT_ALLOWED", "OPTIONS, POST"},
 		{"GET", base + "/payments", "", "", 405, "METHOD_NOT_ALLOWED", "POST"},
-		{"POST", base + "/payments", "", "nonsense", 400, "BAD_REQUEST", ""},
+		{"POST", base + "/payments", "", "nonsense", 401, "UNAUTHENTICATED", ""},
 		{"POST", base + "/payments", "", "{}", 401, "UNAUTHENTICATED", ""},
 		{"POST", base + "/items/1/purchase", "", "", 401, "UNAUTHENTICATED", ""},
 		{"POST", base + "/items/1/purchase", token, "", 404, "UNKNOWN_ITEM", ""},

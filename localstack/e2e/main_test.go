@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/localstack/openapi"
 	"flashsale/localstack/servers"
 	"flashsale/migrations"
 )
@@ -24,12 +25,22 @@ import (
 // patience ends a wait for what never comes. Nothing is asserted about time.
 const patience = time.Minute
 
-// binary is the development server, built by TestMain.
-var binary string
+var (
+	binary      string               // the development server, built by TestMain
+	description *openapi.Description // every answer is held against it
+)
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
 func buildAndRun(m *testing.M) int {
+	template, err := os.ReadFile("../../template.yaml")
+	if err == nil {
+		description, err = openapi.Read(template)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
 	folder, err := os.MkdirTemp("", "flashsale-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)

@@ -39,7 +39,7 @@ func (a answer) String() string { return fmt.Sprintf("%d %s", a.Code, a.Text) }
 func (a answer) is(code int, refusal string) bool { return a.Code == code && a.Error == refusal }
 
 // call makes a request. A path goes out as it is written. An answer that is not JSON
-// keeps its text alone.
+// keeps its text alone. One of the API that its description does not allow is an error.
 func (s *shop) call(ctx context.Context, method, path string, header http.Header, body string) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -56,6 +56,11 @@ func (s *shop) call(ctx context.Context, method, path string, header http.Header
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		return answer{}, err
+	}
+	if strings.HasPrefix(path, "/api/") {
+		if err := description.Check(method, path, response.StatusCode, response.Header, text); err != nil {
+			return answer{}, err
+		}
 	}
 	var a answer
 	if err := json.Unmarshal(text, &a); err != nil {

@@ -1,5 +1,6 @@
 // Package lint checks the rules of this repository that no common linter knows: which package may
-// import which, how long a file may be, who may read the environment, what lies on top.
+// import which, how long a file may be, who may read the environment, what lies on top, and whether
+// the tests that the documents name exist.
 //
 // It promises that each rule is looked at by parsing, not by searching text, so that a comment or
 // a string never counts. Findings read "path: what is wrong" and come in a stable order.

@@ -15,14 +15,7 @@ cache=${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/flashsale
 apt=localstack/servers/apt.sh
 failed=()
 
-# tool MODULE@VERSION: prints the path of its program. One built by another Go refuses new code.
-tool() {
-	local bin name
-	bin=$cache/tools/$(go env GOVERSION)-${1##*@}
-	name=${1%@*}
-	[ -x "$bin/${name##*/}" ] || GOBIN=$bin go install "$1" >&2
-	echo "$bin/${name##*/}"
-}
+tool() { localstack/lint/tool.sh "$1"; }
 
 # check NAME COMMAND…: runs it and notes a failure.
 check() {
@@ -100,6 +93,9 @@ if docker compose version >/dev/null 2>&1; then
 else
 	echo "compose files          left out: no docker compose here"
 fi
+for part in vulnerabilities secrets; do
+	check "$part" localstack/lint/security.sh "$part"
+done
 
 for part in validate sam-lint cfn-lint checkov programs; do
 	check "template: $part" localstack/lint/template.sh "$part"

@@ -31,6 +31,7 @@ type Route struct {
 	Resource string // such as /api/flash-sales/{saleId}; a parameter fills one segment
 	Function string
 	Timeout  time.Duration // the function's own; 0 means API Gateway's 29 s
+	NoPage   bool          // no page calls it, so OPTIONS is unknown
 }
 
 // Gateway is the HTTP handler of a REST API.
@@ -44,7 +45,7 @@ type resource struct {
 	path     string
 	segments []string
 	methods  map[string]target
-	allow    string
+	allow    []string // the methods in their sequence
 }
 
 type target struct {
@@ -54,8 +55,8 @@ type target struct {
 }
 
 // New makes a gateway. Where two resources fit a path, the first in routes wins, so
-// those with fixed segments come first. OPTIONS goes to a resource's first function,
-// which knows the allowed origins. A route to a missing function is a mistake in the
+// those with fixed segments come first. OPTIONS goes to a resource's first function
+// that pages call, which knows the allowed origins. A route to a missing function is a mistake in the
 // table and panics.
 func New(routes []Route, functions map[string]lambda.Invoke, log *slog.Logger) *Gateway {
 	g := &Gateway{log: log, now: time.Now}
@@ -70,11 +71,11 @@ func New(routes []Route, functions map[string]lambda.Invoke, log *slog.Logger) *
 		}
 		r := g.resource(route.Resource)
 		r.methods[route.Method] = t
-		if _, ok := r.methods[http.MethodOptions]; !ok {
+		if _, ok := r.methods[http.MethodOptions]; !ok && !route.NoPage {
 			r.methods[http.MethodOptions] = t
-			r.allow = http.MethodOptions
+			r.allow = append(r.allow, http.MethodOptions)
 		}
-		r.allow += ", " + route.Method
+		r.allow = append(r.allow, route.Method)
 	}
 	return g
 }
@@ -100,7 +101,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	to, ok := res.methods[r.Method]
 	if !ok {
-		w.Header().Set("Allow", res.allow)
+		w.Header().Set("Allow", strings.Join(res.allow, ", "))
 		refuse(w, http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "This address does not know that method.")
 		return
 	}

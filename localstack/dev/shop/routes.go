@@ -13,6 +13,6 @@ var Routes = []gateway.Route{
 	{Method: "DELETE", Resource: "/api/flash-sales/orders/{orderId}", Function: "orderstatus"},
 	{Method: "GET", Resource: "/api/flash-sales/{saleId}/my-order", Function: "orderstatus"},
 	{Method: "POST", Resource: "/api/flash-sales/{saleId}/admission", Function: "saleinfo"},
-	{Method: "POST", Resource: "/api/flash-sales/payments", Function: "payment"},
+	{Method: "POST", Resource: "/api/flash-sales/payments", Function: "payment", NoPage: true},
 	{Method: "GET", Resource: "/api/flash-sales/{saleId}", Function: "saleinfo"},
 }
