@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -32,6 +33,7 @@ type Config struct {
 	config.Postgres
 	config.Admission
 	config.Log
+	config.Warm
 	config.AWS
 
 	// For preflight alone.
@@ -48,7 +50,8 @@ type Handler struct {
 	Admits bool // passes can be given out, so a sale may have a spread
 	Log    *slog.Logger
 	Now    func() time.Time
-	Estate Estate // for preflight
+	Estate Estate  // for preflight
+	Warmth *Warmth // nil: nothing is kept warm
 
 	Kafka           *kgo.Client
 	OrdersTopic     string
@@ -163,5 +166,19 @@ func (h *Handler) run(ctx context.Context, r request) (any, error) {
 	case r.Action != "create" && r.id == 0:
 		return nil, refusal{"BAD_REQUEST", "saleId is missing."}
 	}
-	return action(ctx, r)
+	answer, err := action(ctx, r)
+	if err == nil && h.Warmth != nil && slices.Contains([]string{"create", "update", "close", "archive"}, r.Action) {
+		err = h.warm(ctx)
+	}
+	return answer, err
+}
+
+// warm follows each action that may move a sale's window. If it fails, the action
+// is done, and the same request once more is the repair.
+func (h *Handler) warm(ctx context.Context) error {
+	sales, err := h.Orders.Listings(ctx)
+	if err != nil {
+		return err
+	}
+	return h.Warmth.Schedule(ctx, sales, h.Now())
 }

@@ -36,7 +36,7 @@ limit() {
 	case $1 in
 	SaleInfo) echo 10 ;;
 	Migrate | Payment) echo 12 ;;
-	Purchase | OrderStatus | Expirer) echo 15 ;;
+	Purchase | PurchaseOnInstances | OrderStatus | Expirer) echo 15 ;;
 	OrderWriter | StockKeeper | SaleAdmin) echo 18 ;; # all three clients
 	*) echo 8 ;;
 	esac
@@ -65,7 +65,8 @@ build_for() { # build_for MACHINE GOARCH
 		}
 		mega "$work/$1/$function/bootstrap" "$(limit "$function")" || failed=1
 	done
-	[ "$(find "$work/$1" -name bootstrap | wc -l)" = "$(find functions -path '*/lambda/main.go' | wc -l)" ] || {
+	# PurchaseOnInstances is purchase again.
+	[ "$(find "$work/$1" -name bootstrap -not -path '*/PurchaseOnInstances/*' | wc -l)" = "$(find functions -path '*/lambda/main.go' | wc -l)" ] || {
 		echo "$1: template.yaml does not build every folder of functions/"
 		failed=1
 	}
@@ -75,7 +76,11 @@ build_for() { # build_for MACHINE GOARCH
 case ${1:-} in
 validate) quietly "$programs/sam" validate ;;
 sam-lint) quietly "$programs/sam" validate --lint ;;
-cfn-lint) transform && "$programs/cfn-lint" -t "$work/template.json" --regions eu-central-1 ;;
+cfn-lint)
+	# W1028: a global's choice by stage has a side that a function of one stage never takes. W1030: see
+	# the template, whose own list the option replaces.
+	transform && "$programs/cfn-lint" -t "$work/template.json" --regions eu-central-1 us-east-1 --ignore-checks W1028 W1030
+	;;
 checkov)
 	checkov=$(localstack/deploy/python.sh checkov)
 	transform && quietly "$checkov/checkov" -f "$work/template.json" --config-file "$here/checkov.yaml"

@@ -10,9 +10,6 @@ from cfnlint.decode import decode
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 
-# A value for each parameter without a default, by its name.
-VALUES = {"KafkaClusterArn": "arn:aws:kafka:eu-central-1:111111111111:cluster/name/id"}
-
 # SAM names AWS' own policies by their ARNs when it has them from the account.
 POLICIES = {
     name: f"arn:aws:iam::aws:policy/service-role/{name}"
@@ -21,12 +18,14 @@ POLICIES = {
 
 template = json.loads(json.dumps(decode(sys.argv[1])[0]))
 parameters = {
-    name: parameter.get("Default", VALUES.get(name, "x")) for name, parameter in template["Parameters"].items()
+    name: parameter.get("Default", "x") for name, parameter in template["Parameters"].items()
 }
 for resource in template["Resources"].values():
-    if resource["Type"] == "AWS::Serverless::Function":  # the translator knows no local folders
+    # The translator knows no local folders.
+    if resource["Type"] == "AWS::Serverless::Function" and "InlineCode" not in resource["Properties"]:
         resource["Properties"]["CodeUri"] = "s3://bucket/code.zip"
-    resource.pop("Metadata", None)
+    # checkov's exceptions of one resource stand beside it.
+    resource["Metadata"] = {k: v for k, v in resource.get("Metadata", {}).items() if k == "checkov"}
 template["Globals"]["Function"].pop("CodeUri", None)
 result = Translator(POLICIES, Parser()).translate(template, parameter_values=parameters)
 result.pop("Transform", None)

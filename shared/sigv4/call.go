@@ -67,7 +67,7 @@ func (s *Signer) Get(ctx context.Context, endpoint, service, path string, out an
 }
 
 // ask tries twice: once more after a failure that is not AWS' answer, or one of
-// AWS' own. All that is asked here only reads.
+// AWS' own. All that is asked here only reads, or may be said twice.
 func (s *Signer) ask(ctx context.Context, method, address, service string, header http.Header, body []byte, out any) error {
 	err := s.try(ctx, method, address, service, header, body, out)
 	if refused, ok := errors.AsType[RefusedError](err); err == nil || ctx.Err() != nil || (ok && refused.Status < http.StatusInternalServerError) {

@@ -1,7 +1,7 @@
 // The admission check at the edge: a CloudFront Function (viewer request, runtime 2.0).
 //
 // It refuses purchases without a good admission pass before they cost anything, and passes
-// everything else on. It is a shield, not the guard: the purchase function checks the same pass
+// everything else on, with the caller's address in a header. It is a shield, not the guard: the purchase function checks the same pass
 // again, verifies the token whose `sub` is only read here, and knows the sale as it is now. So
 // what this function is not told of is let through.
 //
@@ -26,6 +26,8 @@ const bearer = /^bearer +[^ .]+\.([^ .]+)\.[^ .]+$/i;
 
 async function handler(event) {
   const request = event.request;
+  // The web ACL of the API counts by it. Set here it is what CloudFront saw, whatever was sent.
+  request.headers['true-client-ip'] = { value: event.viewer.ip };
   const item = request.method === 'POST' ? purchase.exec(request.uri) : null;
   if (!item) return request;
   const sale = await read('item:' + item[1]);

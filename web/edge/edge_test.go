@@ -14,6 +14,9 @@ import (
 	"github.com/dop251/goja"
 )
 
+// address is the caller's, as CloudFront sees it.
+const address = "198.51.100.7"
+
 // A header is one of CloudFront's event; more than one value makes it multi-value.
 type header struct {
 	Value      string              `json:"value"`
@@ -39,7 +42,12 @@ type answer struct {
 
 func (e *edge) handle(t *testing.T, r request) answer {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"version": "1.0", "request": r})
+	if r.Headers == nil {
+		r.Headers = make(map[string]header)
+	}
+	// A shopper may send the header too.
+	r.Headers["true-client-ip"] = header{"192.0.2.66", []map[string]string{{"value": "192.0.2.66"}, {"value": "192.0.2.67"}}}
+	text, err := json.Marshal(map[string]any{"version": "1.0", "viewer": map[string]string{"ip": address}, "request": r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +70,7 @@ func (e *edge) handle(t *testing.T, r request) answer {
 		t.Fatal(err)
 	}
 	if a.Status == 0 {
-		if a.URI != r.URI {
+		if ip := a.Headers["true-client-ip"]; a.URI != r.URI || ip.Value != address || ip.MultiValue != nil {
 			t.Errorf("the request went on as %s", text)
 		}
 		return a

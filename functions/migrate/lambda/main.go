@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"flashsale/functions/migrate"
+	"flashsale/migrations"
 	"flashsale/shared/config"
 	"flashsale/shared/connect"
 )
@@ -23,6 +24,9 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	lambda.Start(&migrate.Handler{DatabaseURL: url})
+	lambda.Start(&migrate.Handler{
+		DatabaseURL: url,
+		Role:        migrations.Role{Name: cfg.Role, Connections: cfg.Connections},
+	})
 	return nil
 }

@@ -37,6 +37,7 @@ func run() error {
 	lambda.Start(&saleadmin.Handler{
 		Orders: orders, Stock: units, Kafka: kafka, Admits: len(cfg.PassKeys) > 0, Now: time.Now,
 		Estate: saleadmin.Estate{Config: cfg, Redis: rdb, Pool: pool},
+		Warmth: saleadmin.NewWarmth(cfg.Warm, cfg.AWS),
 		Keeper: &recovery.Keeper{
 			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
 			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic),
