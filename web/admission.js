@@ -1,9 +1,8 @@
-// The shopper's admission pass: where a sale draws lots for the start, each has an own one.
+// The shopper's admission pass, where a sale draws lots for the start.
 
 import { backoff, call, passes, wait } from "./api.js";
 
-// Passes are fetched from ten minutes to one before the opening, spread over the crowd; who
-// comes later is spread over seconds.
+// Passes are fetched from ten minutes to one before the opening; who comes later waits seconds.
 const early = 600_000;
 const late = 60_000;
 const soon = 3000;

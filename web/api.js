@@ -3,8 +3,7 @@
 const patience = 10_000;
 const longest = 16_000;
 
-// call answers {status, code, body, retryAfter}. Status 0 means that nothing is known: no
-// answer came, or it was not the API's. It never throws.
+// call answers {status, code, body, retryAfter} and never throws. Status 0: no answer of the API's.
 export async function call(url, { method = "GET", token, headers = {} } = {}) {
   const sent = { ...headers };
   // Only a shopper's calls carry the token: the others can be cached for all.
@@ -21,14 +20,13 @@ export async function call(url, { method = "GET", token, headers = {} } = {}) {
   }
 }
 
-// passes tells whether the same call may succeed later: no answer, too many calls, or a server
-// that is busy or away.
+// passes tells whether the same call may succeed later.
 export function passes({ status }) {
   return status === 0 || status === 429 || (status > 500 && status < 600);
 }
 
-// backoff is the wait after so many tries: never shorter than the server asks, twice as long
-// each time, and spread, so that a crowd does not come back as one.
+// backoff is the wait after so many tries: never shorter than the server asks, longer each time,
+// and spread.
 export function backoff(tries, retryAfter, random = Math.random()) {
   const step = Math.min(longest, 1000 * 2 ** tries);
   return Math.max(retryAfter, step / 2) + random * step / 2;

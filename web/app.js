@@ -24,13 +24,14 @@ let lots = false; // a purchase was refused for want of a pass
 let order; // the last answer about the own order
 let buying; // the item that is being asked for
 let cancelling = false;
-let trouble; // with the order, or with the whole page
+let trouble; // with the order or the page
 let link; // with the connection
 let notes = {}; // by item, what the last press came to
 
-// saleId is the address's own, so one page can show several sales.
-const saleId = () => new URLSearchParams(location.search).get("sale") ?? String(config.saleId);
+// saleId is the address's own, which anybody can write.
+const saleId = () => encodeURIComponent(new URLSearchParams(location.search).get("sale") ?? config.saleId);
 const held = () => Boolean(order) && isActive(order);
+const turn = () => admission.turn(sale, session.user);
 
 function draw() {
   const s = { session, sale, trouble, link: link ?? (session.failed ? "signInFailed" : undefined) };
@@ -38,8 +39,8 @@ function draw() {
     const now = clock.now();
     const needsPass = lots || Boolean(sale.admission);
     Object.assign(s, { now, needsPass, order, buying, notes, cancelling, held: held() });
-    s.phase = salePhase(sale, now);
-    s.turn = admission.turn(sale, session.user);
+    s.turn = turn();
+    s.phase = salePhase(sale, now, s.turn);
     s.offers = sale.items.map((item) => offer({ ...s, item, signedIn: session.user }));
     s.pictures = config.pictures ?? {};
     if (order) {
@@ -69,12 +70,11 @@ async function watchSale() {
       trouble = answer.code === "UNKNOWN_SALE" ? answer.code : "INTERNAL";
     }
     draw();
-    await saleBell.wait(answer.status === 200 ? untilPoll(sale, clock.now(), held()) : backoff(failed++, answer.retryAfter));
+    await saleBell.wait(answer.status === 200 ? untilPoll(sale, clock.now(), held(), turn()) : backoff(failed++, answer.retryAfter));
   }
 }
 
-// findOrder asks for the shopper's order in this sale: after a reload, in a second tab, after an
-// answer that was lost. It never buys.
+// findOrder asks for the shopper's order: after a reload, in a second tab, after a lost answer.
 async function findOrder() {
   const { user } = session;
   for (let n = 0; user && session.user === user; n++) {
@@ -145,9 +145,11 @@ async function buy(itemId) {
     admission.refused(result.notBefore);
   }
   // The edge asks for the pass before anybody looks for an own order.
-  if (result.code === "GAVE_UP" || result.code === "ADMISSION_REQUIRED") findOrder();
+  if (result.lost || result.code === "ADMISSION_REQUIRED") findOrder();
   if (result.code && result.code !== "SALE_CLOSED") notes[itemId] = result.code; // the sale says that one
-  saleBell.ring();
+  // A whole crowd hears that it is sold out; if each asked for the sale then, it would be another.
+  if (result.code === "SOLD_OUT") for (const item of sale.items) item.soldOut ||= item.itemId === itemId;
+  else saleBell.ring();
   draw();
 }
 

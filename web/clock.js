@@ -5,9 +5,8 @@ const kept = 16;
 export class Clock {
   #offsets = [];
 
-  // learn takes an answer's serverTime and when it arrived on performance.now(), which no one
-  // can set. An answer is as old as it travelled and lay in caches, so each gives a time that
-  // is too early: the latest of them is the best, and the countdown never runs ahead.
+  // learn takes an answer's serverTime and when it arrived. Answers are old when they come, from
+  // caches too, so the latest of their times is the best, and the countdown never runs ahead.
   learn(serverTime, arrived = performance.now()) {
     this.#offsets.push(serverTime - arrived);
     // Old ones go: after sleep performance.now() may have stood still.

@@ -4,10 +4,10 @@ import { backoff, call, passes, wait } from "./api.js";
 
 const tries = 12;
 
-const sales = (saleId, user) => `flashsale key ${saleId} ${user} `;
+const sales = (saleId, user) => `flashsale key ${saleId} ${JSON.stringify(user)} `;
 
 // keyOf is the same for this shopper and item in every tab, also after a reload, until it is
-// forgotten: a try whose answer was lost is answered again instead of refused.
+// forgotten: so a lost answer is given again.
 function keyOf(name) {
   const key = localStorage.getItem(name) ?? crypto.randomUUID();
   localStorage.setItem(name, key);
@@ -21,14 +21,13 @@ export function forget(saleId, user) {
   }
 }
 
-// purchase answers {orderId, before}, before if there was an order already, or {code}: the
-// API's refusal, or GAVE_UP; or nothing if the shopper is another one by now. pass is the shopper's admission pass, if there is one; tell is
-// called with the reason of each wait.
+// purchase answers {orderId, before}, before if there was an order already; or {code, lost}, lost
+// if a try may still win; or nothing if the shopper has changed. tell hears why it waits.
 export async function purchase({ api, saleId, itemId, session, pass, tell }) {
   const { user } = session;
   const name = sales(saleId, user) + itemId;
   const key = keyOf(name);
-  for (let n = 0, renewed = false; n < tries; n++) {
+  for (let n = 0, renewed = false, lost = false; n < tries; n++) {
     const headers = { "Idempotency-Key": key };
     if (pass()) headers["X-Admission-Pass"] = pass();
     const token = await session.token();
@@ -44,13 +43,14 @@ export async function purchase({ api, saleId, itemId, session, pass, tell }) {
     // This page's opening may be a moment ahead of that server's, which says how long.
     const early = answer.code === "SALE_NOT_OPEN" && answer.retryAfter <= 2000;
     if (passes(answer) || early || (answer.status === 500 && n === 0)) {
+      lost ||= [0, 504].includes(answer.status);
       tell(answer.status ? "busy" : "silent");
       await wait(backoff(Math.min(n, 3), answer.retryAfter));
       continue;
     }
-    // The API looks for an own order before it says one of these: no try has made one.
-    if ([400, 404, 410].includes(answer.status)) localStorage.removeItem(name);
-    return { code: answer.code ?? "INTERNAL", notBefore: answer.body.notBefore };
+    // The API looks for an own order before it says one of these.
+    if (!lost && [400, 404, 410].includes(answer.status)) localStorage.removeItem(name);
+    return { code: answer.code ?? "INTERNAL", notBefore: answer.body.notBefore, lost };
   }
-  return session.user === user ? { code: "GAVE_UP" } : {};
+  return session.user === user ? { code: "GAVE_UP", lost: true } : {};
 }

@@ -3,6 +3,7 @@
 
 const stored = "flashsale session";
 const under = "flashsale sign-in"; // what a sign-in under way must remember
+const here = location.origin + location.pathname; // two slashes alone would be another host
 
 const base64url = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes)))
   .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -70,7 +71,7 @@ export class Session {
 
   get #hook() { return window.flashsaleToken || this.identity.tokenUrl; }
 
-  get #redirect() { return new URL(this.identity.redirect ?? location.pathname, location.href).href; }
+  get #redirect() { return new URL(this.identity.redirect ?? here, location.href).href; }
 
   // ask takes the token of the shop's own function or address.
   async #ask() {
@@ -86,7 +87,7 @@ export class Session {
   async #finish(query) {
     const begun = JSON.parse(sessionStorage.getItem(under) ?? "{}");
     sessionStorage.removeItem(under);
-    history.replaceState(null, "", location.pathname + (begun.back ?? ""));
+    history.replaceState(null, "", here + (begun.back ?? ""));
     // A code that this tab did not ask for may be somebody else's.
     if (!query.get("code") || !begun.state || query.get("state") !== begun.state) {
       this.failed = true;

@@ -143,6 +143,22 @@ func TestOneKey(t *testing.T) {
 	}
 }
 
+// TestLostWinner has a try win without an answer, and the next one told that it is sold out: by a
+// server that has not heard of the winner yet. The order is found all the same.
+func TestLostWinner(t *testing.T) {
+	t.Parallel()
+	sale := market.offer(t, newSale(-time.Second, 5))
+	p := newShopper(t, market, sale).arrive()
+	p.offered("buy")
+	p.put(fault{method: "POST", path: "/purchase", times: 1, lose: true})
+	p.put(fault{method: "POST", path: "/purchase", times: 1, status: 410, body: `{"error":"SOLD_OUT"}`})
+	p.press("#items button")
+	p.order("payable")
+	if got := p.calls("/purchase"); len(got) != 2 || got[0] != got[1] {
+		t.Errorf("purchase calls %q, want two with the same key", got)
+	}
+}
+
 // TestFound loses the page after the press, before any answer: a reload finds the order, and so
 // does a second tab, where it can be paid for both.
 func TestFound(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
 )
 
 // TestClock has shoppers whose clocks are ten minutes off, in another zone: they see the same
@@ -123,6 +124,26 @@ func TestBusy(t *testing.T) {
 	p.until("the line is no matter any more", `document.querySelector("#link").hidden`)
 }
 
+// TestSoldOutAtOnce believes the refusal of a purchase, and asks nobody: a crowd hears it at once.
+func TestSoldOutAtOnce(t *testing.T) {
+	t.Parallel()
+	sale := market.offer(t, newSale(-time.Second, 5))
+	p := newShopper(t, market, sale).arrive()
+	p.put(fault{method: "POST", path: "/purchase", times: 1, status: 410, body: `{"error":"SOLD_OUT"}`})
+	p.buy()
+	p.offered("soldOut") // by the sale's view there are units
+	p.buy()              // which the next look tells
+	p.order("payable")
+}
+
+// TestStrangeAddress has an address that leads out of the API: the page does not follow.
+func TestStrangeAddress(t *testing.T) {
+	t.Parallel()
+	p := newShopper(t, market, newSale(-time.Second, 5))
+	p.do("open the page", chromedp.Navigate(p.shop.url+"/?sale=7/../../../config.json%3F"))
+	p.says("There is no such sale.")
+}
+
 // TestUnknown is a wrong address.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
@@ -155,6 +176,12 @@ func TestAdmission(t *testing.T) {
 	p.phase("open")
 	p.offered("turn")
 	p.look("turn")
+	looks := func() int { return len(p.calls("")) - len(p.calls("/admission")) - len(p.calls("/my-order")) }
+	before := looks()
+	p.offered("buy")
+	if asked := looks() - before; asked > 4 { // at the opening it may have, then at its turn
+		t.Errorf("the page asked for the sale %d times while it waited for its turn", asked)
+	}
 	p.buy()
 	p.order("payable")
 	if time.Now().Before(start) {

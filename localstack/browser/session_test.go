@@ -27,6 +27,19 @@ func TestSignInRefused(t *testing.T) {
 	}
 }
 
+// TestRedirect signs in on an address whose path begins with two slashes, as a CDN may serve it:
+// the identity provider is never told of another host.
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+	sale := market.offer(t, newSale(-time.Second, 5))
+	p := newShopper(t, market, sale).visit()
+	if _, err := eval[bool](p, `history.pushState(null, "", location.origin + "//elsewhere.example/"),
+		import("/session.js?again").then(({ Session }) => { new Session({ authorize: "/dev/authorize", clientId: "x" }).signIn(); return true; })`); err != nil {
+		t.Fatal(err)
+	}
+	p.until("the way back is to the page's own host", `new URLSearchParams(location.search).get("redirect_uri") === location.origin + "//elsewhere.example/"`)
+}
+
 // TestTokenHooks are a shop's own ways to say who the shopper is.
 func TestTokenHooks(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package stock
 import (
 	"crypto/sha1" //nolint:gosec // spreads bits, as redis.sha1hex does in the scripts; it guards nothing
 	"encoding/binary"
-	"fmt"
 	"strconv"
 	"sync/atomic"
 
@@ -66,11 +65,8 @@ func newFilter(size int) *filter {
 	return &filter{words: make([]atomic.Uint64, (size+7)/8), bits: uint32(size) * 8} //nolint:gosec // at most maxFilter, or what Redis holds
 }
 
-// parseFilter reads a whole filter, complete or not.
-func parseFilter(text []byte) (*filter, error) {
-	if len(text) <= filterHeader {
-		return nil, fmt.Errorf("winners: a filter of %d bytes", len(text))
-	}
+// parseFilter reads a whole filter.
+func parseFilter(text []byte) *filter {
 	body := text[filterHeader:]
 	f := newFilter(len(body))
 	copy(f.header[:], text)
@@ -78,7 +74,7 @@ func parseFilter(text []byte) (*filter, error) {
 	for i := range f.words {
 		f.words[i].Store(binary.BigEndian.Uint64(padded[i*8:]))
 	}
-	return f, nil
+	return f
 }
 
 // body is the bits as Redis has them.
@@ -115,4 +111,10 @@ func complete(header []byte, worn int) bool {
 	}
 	added, err := strconv.Atoi(string(header[32:48]))
 	return err == nil && added <= worn
+}
+
+// whole tells whether the text is a complete filter of at least the sale's size,
+// as winners.lua judges it.
+func whole(text []byte, sl *sale.Sale) bool {
+	return len(text) >= filterHeader+filterSize(sl) && complete(text, wornFilter(sl))
 }

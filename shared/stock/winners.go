@@ -28,25 +28,27 @@ var errFilling = errors.New("stock: winners: being filled")
 // and put back sets its bits like a new one.
 func (s *Store) winners(ctx context.Context, sl *sale.Sale, shard int, last *filter) (*filter, error) {
 	key := s.keyring.of(Of(sl))[shard].winners
-	header, err := s.rdb.GetRange(ctx, key, 0, filterHeader-1).Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("stock: winners: %w", err)
+	text, err := s.rdb.GetRange(ctx, key, 0, filterHeader-1).Bytes()
+	if err == nil && complete(text, wornFilter(sl)) {
+		if last != nil && string(last.header[:]) == string(text) {
+			return last, nil
+		}
+		text, err = s.rdb.Get(ctx, key).Bytes()
 	}
-	if !complete(header, wornFilter(sl)) {
+	// One that is too short was cut off, or made before the sale got more units.
+	if err == nil && !whole(text, sl) {
 		if err := s.fill(ctx, sl, shard); err != nil {
 			return nil, err
 		}
-	} else if last != nil && string(last.header[:]) == string(header) {
-		return last, nil
+		text, err = s.rdb.Get(ctx, key).Bytes()
 	}
-	text, err := s.rdb.Get(ctx, key).Bytes()
-	if errors.Is(err, redis.Nil) || err == nil && !complete(text, wornFilter(sl)) {
+	if errors.Is(err, redis.Nil) || err == nil && !whole(text, sl) {
 		return nil, errFilling // dropped or made anew meanwhile
 	}
 	if err != nil {
 		return nil, fmt.Errorf("stock: winners: %w", err)
 	}
-	return parseFilter(text)
+	return parseFilter(text), nil
 }
 
 // fill completes the filter, if nobody else does.

@@ -50,7 +50,7 @@ func TestSalesFindTheirBottleneck(t *testing.T) {
 		q forecast.Question
 		m forecast.Measured
 	}{
-		forecast.Edge:        {forecast.Question{Peak: 300_000, Shoppers: 500_000, Items: 10, Spread: time.Hour}, measured},
+		forecast.Edge:        {forecast.Question{Peak: 5_000, Shoppers: 1_500_000, Items: 10}, measured}, // who only watch
 		forecast.Concurrency: {forecast.Question{Peak: 300_000, Shoppers: 500_000, Items: 10_000}, measured},
 		forecast.GatewayRate: {forecast.Question{Peak: 300_000, Shoppers: 500_000, Items: 10_000, Instances: true}, measured},
 		forecast.OtherCalls:  {forecast.Question{Peak: 30_000, Shoppers: 50_000, Items: 10_000, Spread: time.Minute}, measured},

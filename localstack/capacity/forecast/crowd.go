@@ -9,16 +9,14 @@ import (
 const (
 	tries       = 12                     // of one press
 	retryAfter  = time.Second            // what the API and API Gateway ask for
-	askSpread   = 300 * time.Millisecond // each waiting page asks for the sale at the opening
+	askSpread   = time.Second            // each waiting page asks for the sale at the opening; with a lottery at its turn
 	askStale    = time.Second            // how long the CDN may say that it is not open yet
+	askAgain    = 400 * time.Millisecond // over which pages ask again once that is over
 	pollUnpaid  = time.Second            // of an order that is not written
 	pollPayable = 2 * time.Second        // and of one that can be paid
 )
 
-var (
-	askOpening = span{400 * time.Millisecond, 800 * time.Millisecond}
-	askOpen    = span{1500 * time.Millisecond, 2500 * time.Millisecond}
-)
+var askOpen = span{1500 * time.Millisecond, 2500 * time.Millisecond}
 
 // What shoppers do; assumptions.
 const (

@@ -132,7 +132,7 @@ func TestConstantsAreTheirs(t *testing.T) {
 		},
 		"web/purchase.js":  {`const tries = 12;`, `backoff\(Math.min\(n, 3\), answer.retryAfter\)`},
 		"web/api.js":       {`1000 \* 2 \*\* tries\)`, `Math.max\(retryAfter, step / 2\) \+ random \* step / 2`},
-		"web/order.js":     {`return left \+ random \* 300;`, `return 400 \+ random \* 400;`, `\(busy \? 5000 : 1500\) \+ random \* 1000`},
+		"web/order.js":     {`turn \? left : left \+ random \* 1000;`, `serverTime\) \+ 1000 - now\) \+ random \* 400;`, `\(busy \? 5000 : 1500\) \+ random \* 1000`},
 		"web/app.js":       {`order.payable \? 2000 : 1000`},
 		"web/admission.js": {`early = 600_000;`, `late = 60_000;`},
 	} {

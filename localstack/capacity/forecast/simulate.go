@@ -80,7 +80,7 @@ type run struct {
 func Simulate(q Question, m Measured, limits Limits) Outcome {
 	r := run{
 		q: q, limits: limits, asks: newCalendar(askOpen.to), orders: newCalendar(pollPayable), paying: newCalendar(pays), leaving: newCalendar(stays),
-		here: q.Shoppers, units: q.Items, tokens: limits.GatewayBurst,
+		units: q.Items, tokens: limits.GatewayBurst,
 		purchase: function{rate: environmentRate(q, m), environments: limits.Warm, most: limits.Concurrency, growth: limits.Growth},
 		others:   function{rate: perEnvironment, most: limits.Concurrency, growth: limits.Growth},
 	}
@@ -90,7 +90,10 @@ func Simulate(q Question, m Measured, limits Limits) Outcome {
 	for i := range r.presses {
 		r.presses[i] = newCalendar(backoff(tries).to)
 	}
-	r.asks.put(0, q.Shoppers, span{step, askSpread})
+	if q.Spread == 0 {
+		r.asks.put(0, q.Shoppers, span{step, askSpread})
+		r.here = q.Shoppers
+	}
 	for k := 1; ; k++ {
 		now := time.Duration(k) * step
 		r.tick(k, now)

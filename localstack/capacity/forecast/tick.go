@@ -42,7 +42,7 @@ func (r *run) tick(k int, now time.Duration) {
 		presses[i] = c.take(k)
 	}
 	presses[0] += r.q.Shoppers * (r.q.pressed(now) - r.q.pressed(now-step))
-	asks, polls := r.asks.take(k), r.orders.take(k)
+	asks, polls := r.asks.take(k)+r.turns(now), r.orders.take(k)
 	r.goHome(k)
 
 	passed := r.edge(k, now, &presses, asks, polls)
@@ -57,6 +57,13 @@ func (r *run) tick(k int, now time.Duration) {
 	}
 	r.orders.put(k, polls, span{wait, wait})
 	r.write(now)
+}
+
+// turns is how many pages ask for the sale because their turn has come; none without a lottery.
+func (r *run) turns(now time.Duration) float64 {
+	n := r.q.Shoppers * (r.q.turned(now) - r.q.turned(now-step))
+	r.here += n
+	return n
 }
 
 // edge is CloudFront and its function. It returns the share that comes through.
@@ -80,7 +87,7 @@ func (r *run) edge(k int, now time.Duration, presses *batch, asks, polls float64
 func (r *run) look(k int, now time.Duration, asks, passed float64) {
 	stale := max(0, 1-now.Seconds()/askStale.Seconds())
 	r.asks.put(k, asks*(1-passed), backoff(0))
-	r.asks.put(k, asks*passed*stale, askOpening)
+	r.asks.put(k, asks*passed*stale, span{step, askStale - now + askAgain})
 	r.asks.put(k, asks*passed*(1-stale), askOpen)
 }
 
