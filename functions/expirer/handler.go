@@ -18,6 +18,7 @@ import (
 	"flashsale/shared/order"
 	"flashsale/shared/schedule"
 	"flashsale/shared/stock"
+	"flashsale/shared/telemetry"
 )
 
 // batch bounds one transaction, so that a shop's other work on the server never
@@ -36,6 +37,7 @@ type Handler struct {
 	Orders *order.Store
 	Stock  *stock.Store
 	Log    *slog.Logger
+	Meter  *telemetry.Meter
 	Pause  time.Duration // between the passes of one invocation
 }
 
@@ -77,5 +79,10 @@ func (h *Handler) Pass(ctx context.Context) (Result, error) {
 	if done != (Result{}) {
 		h.Log.InfoContext(ctx, "expired", "orders", done.Expired, "released", done.Released)
 	}
-	return done, errors.Join(failed, err)
+	failed = errors.Join(failed, err)
+	// 0 too, because silence is an alarm; but not of a pass that could not look.
+	if failed == nil || done != (Result{}) {
+		h.Meter.Put(telemetry.Count("Expired", done.Expired), telemetry.Count("Released", done.Released))
+	}
+	return done, failed
 }

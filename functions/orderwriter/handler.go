@@ -20,6 +20,8 @@ import (
 	"flashsale/shared/orderlog"
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
+	"flashsale/shared/telemetry"
+	"flashsale/shared/tracing"
 )
 
 // reserveForAnswer is kept back of the invocation's time, so that a hanging
@@ -35,6 +37,7 @@ type Config struct {
 	config.Kafka
 	config.Postgres
 	config.Log
+	config.Tracing
 
 	// WholeBatch is for a mapping that does not understand partial answers.
 	WholeBatch bool `env:"KAFKA_WHOLE_BATCH"`
@@ -46,6 +49,8 @@ type Handler struct {
 	Orders  *order.Store
 	Letters *orderlog.DeadLetters
 	Log     *slog.Logger
+	Meter   *telemetry.Meter
+	Tracer  *tracing.Tracer // nil traces nothing
 	// WholeBatch makes any failure an error of the whole batch, for a mapping
 	// that does not understand partial answers.
 	WholeBatch bool
@@ -63,9 +68,13 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 		defer cancel()
 	}
 	b := &batch{Handler: h}
+	spans := h.spans(records)
 	b.run(ctx, records)
+	h.send(ctx, spans)
 	h.Log.InfoContext(ctx, "batch", "records", len(records), "written", b.written, "known", b.known,
 		"rejected", b.rejected, "dead_letters", b.dead, "failed", len(b.failed))
+	h.Meter.Put(telemetry.Count("WriterBatch", len(records)), telemetry.Count("Written", b.written),
+		telemetry.Count("Rejected", b.rejected), telemetry.Count("Failed", len(b.failed)))
 	if h.WholeBatch && len(b.failed) > 0 {
 		return nil, fmt.Errorf("orderwriter: %d of %d records failed: %w", len(b.failed), len(records), b.cause)
 	}

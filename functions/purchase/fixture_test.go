@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"flashsale/shared/sale"
 	"flashsale/shared/shoptest"
 	"flashsale/shared/stock"
+	"flashsale/shared/telemetry"
 )
 
 var provider = identitytest.New()
@@ -42,7 +44,10 @@ func handler(t testing.TB, shelf *shoptest.Shelf, log purchase.Log) *purchase.Ha
 	catalog := catalogOf(shelf.Stock)
 	return &purchase.Handler{
 		Catalog: catalog, Stock: shelf.Stock, Latch: stock.NewLatch(shelf.Stock, catalog, time.Now), Log: log,
-		Shoppers: provider.Verifier(t), Mint: shelf.Mint, Gate: &purchase.Gate{Now: time.Now}, Edge: apigw.Edge{Log: slog.New(slog.DiscardHandler)},
+		Shoppers: provider.Verifier(t), Mint: shelf.Mint, Gate: &purchase.Gate{Now: time.Now}, Edge: apigw.Edge{
+			Log:      slog.New(slog.DiscardHandler),
+			Outcomes: telemetry.NewMeter(io.Discard, "purchase", time.Now).Outcomes("Purchases"),
+		},
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"flashsale/shared/identity"
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
+	"flashsale/shared/tracing"
 )
 
 // One budget for the whole purchase. The release must still fit in when the
@@ -48,6 +49,7 @@ type Config struct {
 	config.Limits
 	config.HTTP
 	config.Log
+	config.Tracing
 }
 
 // A Handler sells. It is safe for concurrent use.
@@ -60,6 +62,7 @@ type Handler struct {
 	Mint     *sale.Mint
 	Gate     *Gate
 	Edge     apigw.Edge
+	Tracer   *tracing.Tracer // of orders; nil traces none
 
 	fixed atomic.Pointer[answers] // made by the first refusal
 }
@@ -85,6 +88,7 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 }
 
 func (h *Handler) purchase(ctx context.Context, r *apigw.Request) (apigw.Response, error) {
+	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 
@@ -106,6 +110,9 @@ func (h *Handler) purchase(ctx context.Context, r *apigw.Request) (apigw.Respons
 	switch answer.Outcome {
 	case stock.Reserved:
 		h.Latch.Won(shards, attempt.UserID)
+		if h.Tracer != nil {
+			return h.traced(ctx, r, shards, placed, start)
+		}
 		return h.publish(ctx, shards, placed)
 	case stock.Already:
 		if !answer.SameKey {

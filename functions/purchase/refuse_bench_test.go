@@ -2,18 +2,24 @@ package purchase_test
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"syscall"
 	"testing"
 	"time"
 
 	"flashsale/shared/apigw"
+	"flashsale/shared/telemetry"
 )
 
 // BenchmarkRefusal is a refusal from event to answer. Of a busy machine the
 // processor's time tells more than the clock: 1e9 / cpu-ns is what one core can do a second.
 func BenchmarkRefusal(b *testing.B) {
 	c, _ := openMini(b, fault(nothingWrong))
+	c.h.Edge = apigw.Edge{
+		Log: telemetry.NewLogger(io.Discard, slog.LevelInfo), Origins: []string{"https://shop.example"},
+		Outcomes: telemetry.NewMeter(io.Discard, "purchase", time.Now).Outcomes("Purchases"),
+	}
 	s := openStill(b, c)
 	sl := c.Sale(1000)
 	c.Offer(b, sl, nil)
@@ -25,7 +31,6 @@ func BenchmarkRefusal(b *testing.B) {
 	}
 	s.invoke(b, call{item: itemText(sl, 0), bearer: provider.Token("loser")}.event())
 	s.invoke(b, call{item: "1", bearer: provider.Token("loser")}.event())
-	c.h.Edge = apigw.Edge{Log: slog.New(slog.DiscardHandler), Origins: []string{"https://shop.example"}}
 	for name, item := range map[string]string{"sold-out": itemText(sl, 0), "not-open": itemText(waiting, 0), "unknown": "1"} {
 		event := call{item: item, bearer: provider.Token("0b0e7e1c-7a8e-4e0e-9d52-0c1d2e3f4a5b"), extra: gatewayExtras()}.event()
 		b.Run(name, func(b *testing.B) {

@@ -19,6 +19,7 @@ import (
 	"flashsale/shared/sale"
 	"flashsale/shared/schedule"
 	"flashsale/shared/stock"
+	"flashsale/shared/telemetry"
 )
 
 // loadAhead is how long before its opening a sale is loaded. Until then its
@@ -40,7 +41,11 @@ type Handler struct {
 	Keeper *recovery.Keeper
 	Feed   Feed // nil tells nobody: the events wait
 	Log    *slog.Logger
-	Pause  time.Duration // between the passes of one invocation
+
+	Meter   *telemetry.Meter                     // nil measures nothing
+	Letters func(context.Context) (int64, error) // counts the dead letters, for Meter
+
+	Pause time.Duration // between the passes of one invocation
 }
 
 // A Result counts what the passes did. Transfers are moves of units between
@@ -68,6 +73,14 @@ func (h *Handler) pass(ctx context.Context, sum *Result) error {
 	if err != nil {
 		return err
 	}
+	before := *sum
+	seen := h.look(ctx, listings) // before anything is mended
+	failed := h.keepAll(ctx, listings, sum)
+	h.tell(ctx, seen, sum.mended()-before.mended(), failed)
+	return failed
+}
+
+func (h *Handler) keepAll(ctx context.Context, listings []sale.Listing, sum *Result) error {
 	var failed error
 	for i := range listings {
 		failed = errors.Join(failed, h.keep(ctx, &listings[i], sum))

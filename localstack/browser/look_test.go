@@ -106,7 +106,10 @@ func (p *shopper) shoot(name string) {
 	if err := os.MkdirAll(shots, 0o750); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(shots, "page-"+name+".png"), picture, 0o600); err != nil {
+	if !strings.HasPrefix(name, "operator") {
+		name = "page-" + name
+	}
+	if err := os.WriteFile(filepath.Join(shots, name+".png"), picture, 0o600); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -3,7 +3,6 @@ package browser_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,53 +109,6 @@ func TestReject(t *testing.T) {
 	p.order("rejected")
 	p.look("rejected")
 	p.offered("buy")
-}
-
-// TestOneKey presses as often as an impatient shopper does while answers are lost, refused and
-// late: it stays one purchase with one key, and it is found.
-func TestOneKey(t *testing.T) {
-	t.Parallel()
-	sale := market.offer(t, newSale(-time.Second, 5))
-	p := newShopper(t, market, sale).arrive()
-	p.offered("buy")
-	p.put(fault{method: "POST", path: "/purchase", times: 1, lose: true})
-	p.put(fault{method: "POST", path: "/purchase", times: 1, status: 503, body: `{"error":"TRY_AGAIN"}`, header: map[string]string{"Retry-After": "2"}})
-	p.put(fault{method: "POST", path: "/purchase", times: 1, status: 429, body: `{"error":"TOO_MANY_REQUESTS"}`})
-	began := time.Now()
-	if _, err := eval[bool](p, `{ const b = document.querySelector("#items button"); for (let i = 0; i < 5; i++) b.click(); true }`); err != nil {
-		t.Fatal(err)
-	}
-	p.offered("asking")
-	p.says("it stays one order")
-	p.look("busy")
-	p.order("payable")
-	keys := p.calls("/purchase")
-	if unique := slices.Compact(slices.Clone(keys)); len(keys) != 4 || len(unique) != 1 {
-		t.Errorf("purchase calls %q, want four with the same key", keys)
-	}
-	// Never sooner than the server asked for: this is a deadline, not a duration.
-	if took := time.Since(began); took < 2*time.Second {
-		t.Errorf("it took %s, want Retry-After to be honoured", took)
-	}
-	if got := market.sold(t, sale)["PENDING"]; got != 1.0 {
-		t.Errorf("orders: got %v, want 1", got)
-	}
-}
-
-// TestLostWinner has a try win without an answer, and the next one told that it is sold out: by a
-// server that has not heard of the winner yet. The order is found all the same.
-func TestLostWinner(t *testing.T) {
-	t.Parallel()
-	sale := market.offer(t, newSale(-time.Second, 5))
-	p := newShopper(t, market, sale).arrive()
-	p.offered("buy")
-	p.put(fault{method: "POST", path: "/purchase", times: 1, lose: true})
-	p.put(fault{method: "POST", path: "/purchase", times: 1, status: 410, body: `{"error":"SOLD_OUT"}`})
-	p.press("#items button")
-	p.order("payable")
-	if got := p.calls("/purchase"); len(got) != 2 || got[0] != got[1] {
-		t.Errorf("purchase calls %q, want two with the same key", got)
-	}
 }
 
 // TestFound loses the page after the press, before any answer: a reload finds the order, and so

@@ -21,6 +21,7 @@ type saleFile struct {
 	ClosesAt string     `json:"closesAt"`
 	Window   string     `json:"paymentWindow"`
 	Grace    string     `json:"grace"`
+	Shards   int        `json:"shards,omitempty"`
 	Items    []itemFile `json:"items"`
 }
 

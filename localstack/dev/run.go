@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	site.open(newHandler(saleID, s.saleFile, all.Functions(), provider, payments, s.log))
+	site.open(newHandler(saleID, s.saleFile, all.Functions(), all.Purchases, provider, payments, s.log))
 	_, _ = fmt.Fprintf(out, "ready http://localhost:%d/\n", s.port)
 
 	select {

@@ -14,6 +14,7 @@ import (
 	"flashsale/localstack/dev/gateway"
 	"flashsale/localstack/dev/lambda"
 	"flashsale/localstack/dev/login"
+	"flashsale/localstack/dev/operator"
 	"flashsale/localstack/dev/pay"
 	"flashsale/localstack/dev/shop"
 	"flashsale/shared/sale"
@@ -38,11 +39,12 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // newHandler leads each address to its part. It is no ServeMux, because that one
 // rewrites odd paths, which must reach the gateway as they came.
-func newHandler(saleID int64, file []byte, functions map[string]lambda.Invoke, provider *login.Provider, payments *pay.Provider, log *slog.Logger) http.Handler {
+func newHandler(saleID int64, file []byte, functions map[string]lambda.Invoke, purchases func() map[string]int64, provider *login.Provider, payments *pay.Provider, log *slog.Logger) http.Handler {
 	api := gateway.New(shop.Routes, functions, log)
 	invocations := lambda.Handler(functions, log)
 	identity := provider.Handler()
 	page := http.FileServerFS(web.Files)
+	operators := operator.New(purchases)
 	config := pageConfig(saleID, file)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.Path
@@ -58,6 +60,8 @@ func newHandler(saleID int64, file []byte, functions map[string]lambda.Invoke, p
 			payments.Checkout(w, r)
 		case strings.HasPrefix(path, "/dev/art/") && reads:
 			http.StripPrefix("/dev", http.FileServerFS(art)).ServeHTTP(w, r)
+		case strings.HasPrefix(path+"/", operator.Prefix):
+			operators.ServeHTTP(w, r)
 		case strings.HasPrefix(path, "/dev/"):
 			identity.ServeHTTP(w, r)
 		case strings.HasPrefix(path, "/2015-03-31/"):

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"flashsale/shared/telemetry"
 )
 
 // A Fixed answer is a refusal that is the same for everybody, encoded once for
@@ -12,6 +14,7 @@ import (
 type Fixed struct {
 	refusal *Error
 	level   slog.Level
+	outcome *telemetry.Outcome
 	origins []string
 	answers [][]byte // as origins; the last one is for all others
 }
@@ -24,6 +27,7 @@ func (e Edge) Fix(refusal *Error) *Fixed {
 		panic("apigw: INTERNAL cannot be fixed")
 	}
 	f := &Fixed{refusal: refusal, level: levelOf(refusal.Code.Status(), refusal), origins: e.Origins}
+	f.outcome = e.Outcomes.Of(string(refusal.Code))
 	for _, origin := range append(e.Origins[:len(e.Origins):len(e.Origins)], "") {
 		answer, err := encode(refusal.response(), e.allow(origin, false))
 		if err != nil {
@@ -46,16 +50,25 @@ func (f *Fixed) For(origin []byte) []byte {
 }
 
 // Refuse answers the event that g has looked at, as [Edge.Serve] answers it if
-// its handler returns f's refusal, and makes the same log line. Nobody may change
-// the answer. False: this is for Serve, and nothing was logged.
+// its handler returns f's refusal, counts it, and makes the same log line. Nobody
+// may change the answer. False: this is for Serve, and nothing was logged.
 func (e Edge) Refuse(ctx context.Context, g *Glance, f *Fixed, start time.Time) (answer []byte, ok bool) {
 	origin, ok := g.Header("Origin")
 	if !ok || string(g.Method()) == http.MethodOptions { // it may be a preflight
 		return nil, false
 	}
-	if e.Log.Enabled(ctx, f.level) {
-		r := &Request{RequestID: string(g.RequestID()), Method: string(g.Method()), Resource: string(g.Resource())}
-		e.record(ctx, f.level, r, f.refusal.Code.Status(), f.refusal, start)
+	f.outcome.Add(start, 0)
+	if level, suppressed, ok := e.logs(ctx, f.level, f.outcome, start); ok {
+		e.record(ctx, level, g.known(), f.refusal.Code.Status(), f.refusal, start, suppressed)
 	}
 	return f.For(origin), true
+}
+
+// known is what a log line tells of the request.
+func (g *Glance) known() *Request {
+	r := &Request{RequestID: string(g.RequestID()), Method: string(g.Method()), Resource: string(g.Resource())}
+	if trace, ok := g.Header("X-Amzn-Trace-Id"); ok {
+		r.TraceID = string(trace)
+	}
+	return r
 }

@@ -62,6 +62,7 @@ func TestLoadWithDefaults(t *testing.T) {
 			Cooldown: 30 * time.Second, Skew: time.Minute,
 		},
 		OrderIDs: config.OrderIDs{Secret: "0123456789abcdef"},
+		Log:      config.Log{Function: "local"},
 		Timeout:  2 * time.Second,
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -216,9 +217,23 @@ type HTTP struct {
 	AllowedOrigins []string `env:"ALLOWED_ORIGINS"` // such as https://shop.example, separated by commas
 }
 
-// Log says how much is logged.
+// Log says how much is logged, and by whom.
 type Log struct {
-	Level slog.Level `env:"LOG_LEVEL" envDefault:"INFO"` // DEBUG, INFO, WARN or ERROR
+	Level    slog.Level `env:"LOG_LEVEL" envDefault:"INFO"`                 // DEBUG, INFO, WARN or ERROR
+	Function string     `env:"AWS_LAMBDA_FUNCTION_NAME" envDefault:"local"` // Lambda sets it: the dimension of the figures
+}
+
+// Tracing says where spans go.
+type Tracing struct {
+	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"` // http://localhost:4318, where OTLP over HTTP is spoken; empty is off
+}
+
+// Check refuses what is no address.
+func (t *Tracing) Check() error {
+	if u, err := url.Parse(t.Endpoint); t.Endpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT is malformed: %q is not http://host:port", t.Endpoint)
+	}
+	return nil
 }
 
 // The forms of a webhook's signature.

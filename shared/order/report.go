@@ -24,6 +24,12 @@ type ItemReport struct {
 	RefundsDue int
 }
 
+// RefundsDue counts the payments of all sales that are due back.
+func (s *Store) RefundsDue(ctx context.Context) (n int, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM payment WHERE refund_due`).Scan(&n)
+	return n, wrap("refunds due", err)
+}
+
 // Report counts a sale in one statement, so in one snapshot.
 func (s *Store) Report(ctx context.Context, id sale.ID) (Report, error) {
 	rows, err := s.pool.Query(ctx, `

@@ -58,6 +58,11 @@ func DeadLetterCount(ctx context.Context, client *kgo.Client, topic string) (int
 	return count(ctx, client, topic, func(int32) int64 { return 0 })
 }
 
+// Letters is [DeadLetterCount] for callers that need not know where it is counted.
+func Letters(client *kgo.Client, topic string) func(context.Context) (int64, error) {
+	return func(ctx context.Context) (int64, error) { return DeadLetterCount(ctx, client, topic) }
+}
+
 // count adds up, over the partitions, what lies behind from and behind the
 // oldest record that retention has left.
 func count(ctx context.Context, client *kgo.Client, topic string, from func(partition int32) int64) (int64, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"flashsale/shared/sale"
+	"flashsale/shared/tracing"
 )
 
 // ClientOptions are what a client needs for [Producer] and [DeadLetters];
@@ -59,11 +60,15 @@ func NewProducer(client *kgo.Client, topic string) *Producer {
 // Publish returns nil once all in-sync replicas have the record, and never
 // later than ctx ends. After any error the record may still land.
 func (p *Producer) Publish(ctx context.Context, pl sale.Placed) error {
-	err := produce(ctx, p.client, &kgo.Record{
+	r := &kgo.Record{
 		Topic: p.topic,
 		Key:   strconv.AppendInt(nil, int64(pl.ItemID), 10),
 		Value: Encode(pl),
-	})
+	}
+	if parent := tracing.Parent(ctx); parent != "" {
+		r.Headers = []kgo.RecordHeader{{Key: tracing.Header, Value: []byte(parent)}}
+	}
+	err := produce(ctx, p.client, r)
 	if err != nil {
 		return fmt.Errorf("orderlog: publish: %w", err)
 	}

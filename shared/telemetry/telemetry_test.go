@@ -19,7 +19,7 @@ func TestLogger(t *testing.T) {
 	log := telemetry.NewLogger(&out, slog.LevelInfo)
 	log.Debug("hidden by the level")
 	cfg := config.Postgres{URL: "postgres://u:hunter2@h/d"}
-	log.Info("started", telemetry.RequestID("r1"), "config", cfg, "group", slog.GroupValue(slog.String("time", "kept")),
+	log.Info("started", "requestId", "r1", "config", cfg, "group", slog.GroupValue(slog.String("time", "kept")),
 		"err", fmt.Errorf("connect with %+v", cfg))
 	if n := strings.Count(out.String(), "\n"); n != 1 {
 		t.Fatalf("%d lines, want 1:\n%s", n, &out)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log"
-	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -30,9 +29,10 @@ func run() error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
+	lines, meter := telemetry.Open(cfg.Log)
 	lambda.Start(&expirer.Handler{
 		Orders: order.New(pool), Stock: stock.New(rdb), Pause: schedule.Pause,
-		Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level),
+		Log: lines, Meter: meter,
 	})
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log"
-	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -36,10 +35,12 @@ func run() error {
 		return err
 	}
 	units := stock.New(rdb)
-	lambda.Start(&orderstatus.Handler{
+	lines, meter := telemetry.Open(cfg.Log)
+	h := &orderstatus.Handler{
 		Catalog: stock.NewCatalog(units, time.Now), Stock: units, Orders: order.New(pool),
 		Shoppers: shoppers, Mint: mint, Now: time.Now,
-		Edge: apigw.Edge{Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level), Origins: cfg.AllowedOrigins},
-	})
+		Edge: apigw.Edge{Outcomes: meter.Outcomes("Requests"), Log: lines, Origins: cfg.AllowedOrigins},
+	}
+	lambda.StartWithOptions(h, lambda.WithEnableSIGTERM(h.Edge.Outcomes.Flush))
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log"
-	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -16,6 +15,7 @@ import (
 	"flashsale/shared/orderlog"
 	"flashsale/shared/stock"
 	"flashsale/shared/telemetry"
+	"flashsale/shared/tracing"
 )
 
 func main() { log.Fatal(run()) }
@@ -31,11 +31,14 @@ func run() error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
+	lines, meter := telemetry.Open(cfg.Log)
 	lambda.Start(&orderwriter.Handler{
 		Stock: stock.New(rdb), Orders: order.New(pool),
 		Letters:    orderlog.NewDeadLetters(kafka, cfg.DeadLetterTopic),
 		WholeBatch: cfg.WholeBatch,
-		Log:        telemetry.NewLogger(os.Stdout, cfg.Log.Level),
+		Log:        lines,
+		Tracer:     tracing.New(cfg.Tracing, cfg.Function, lines),
+		Meter:      meter,
 	})
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log"
-	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -31,9 +30,11 @@ func run() error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	lambda.Start(&payment.Handler{
+	lines, meter := telemetry.Open(cfg.Log)
+	h := &payment.Handler{
 		Orders: order.New(pool), Scheme: scheme, Now: time.Now,
-		Edge: apigw.Edge{Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level)},
-	})
+		Edge: apigw.Edge{Outcomes: meter.Outcomes("Requests"), Log: lines},
+	}
+	lambda.StartWithOptions(h, lambda.WithEnableSIGTERM(h.Edge.Outcomes.Flush))
 	return nil
 }

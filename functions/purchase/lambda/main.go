@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log"
-	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -19,6 +18,7 @@ import (
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
 	"flashsale/shared/telemetry"
+	"flashsale/shared/tracing"
 )
 
 func main() { log.Fatal(run()) }
@@ -38,12 +38,12 @@ func run() error {
 	}
 	units := stock.New(rdb, stock.Pipelined(cfg.Pipeline))
 	catalog := stock.NewCatalog(units, time.Now)
+	lines, meter := telemetry.Open(cfg.Log)
 	h := &purchase.Handler{
-		Catalog: catalog, Stock: units, Latch: stock.NewLatch(units, catalog, time.Now),
-		Log: orderlog.NewProducer(kafka, cfg.OrdersTopic), Shoppers: shoppers, Mint: mint, Gate: gate,
-		Edge: apigw.Edge{Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level), Origins: cfg.AllowedOrigins},
+		Catalog: catalog, Stock: units, Latch: stock.NewLatch(units, catalog, time.Now), Shoppers: shoppers, Mint: mint, Gate: gate,
+		Log: orderlog.NewProducer(kafka, cfg.OrdersTopic), Tracer: tracing.New(cfg.Tracing, cfg.Function, lines), Edge: apigw.Edge{Log: lines, Outcomes: meter.Outcomes("Purchases"), Origins: cfg.AllowedOrigins},
 	}
 	h.Warm(context.Background())
-	lambda.Start(h)
+	lambda.StartWithOptions(h, lambda.WithEnableSIGTERM(h.Edge.Outcomes.Flush))
 	return nil
 }

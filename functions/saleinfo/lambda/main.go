@@ -4,7 +4,6 @@ package main
 import (
 	"errors"
 	"log"
-	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -33,9 +32,11 @@ func run() error {
 		return err
 	}
 	units := stock.New(rdb)
-	lambda.Start(&saleinfo.Handler{
+	lines, meter := telemetry.Open(cfg.Log)
+	h := &saleinfo.Handler{
 		Catalog: stock.NewCatalog(units, time.Now), Stock: units, Shoppers: shoppers, Office: office, Now: time.Now,
-		Edge: apigw.Edge{Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level), Origins: cfg.AllowedOrigins},
-	})
+		Edge: apigw.Edge{Outcomes: meter.Outcomes("Requests"), Log: lines, Origins: cfg.AllowedOrigins},
+	}
+	lambda.StartWithOptions(h, lambda.WithEnableSIGTERM(h.Edge.Outcomes.Flush))
 	return nil
 }

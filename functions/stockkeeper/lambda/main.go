@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log"
-	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -34,14 +33,17 @@ func run() error {
 		return err
 	}
 	units, orders := stock.New(rdb), order.New(pool)
+	lines, meter := telemetry.Open(cfg.Log)
 	lambda.Start(&stockkeeper.Handler{
 		Orders: orders, Stock: units, Pause: schedule.Pause,
 		Keeper: &recovery.Keeper{
 			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
 			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic), UnderWay: recovery.PurchaseBudget,
 		},
-		Feed: orderlog.NewEventFeed(kafka, cfg.EventsTopic),
-		Log:  telemetry.NewLogger(os.Stdout, cfg.Log.Level),
+		Feed:    orderlog.NewEventFeed(kafka, cfg.EventsTopic),
+		Log:     lines,
+		Meter:   meter,
+		Letters: orderlog.Letters(kafka, cfg.DeadLetterTopic),
 	})
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -36,6 +37,8 @@ import (
 	"flashsale/shared/recovery"
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
+	"flashsale/shared/telemetry"
+	"flashsale/shared/tracing"
 	"flashsale/shared/webhook"
 )
 
@@ -68,6 +71,8 @@ type Config struct {
 	Origins          []string
 	Now              func() time.Time // nil is the machine's clock; the servers have their own
 	Log              *slog.Logger
+	Figures          io.Writer      // nil measures nothing
+	Tracing          config.Tracing // without an endpoint nothing is traced
 }
 
 // A Shop is all functions, ready to be invoked. The fields are for tests that
@@ -81,6 +86,7 @@ type Shop struct {
 
 	cfg       Config
 	functions map[string]Invoke
+	purchases *telemetry.Outcomes
 }
 
 // Open makes the clients and wires the functions. It does not migrate.
@@ -135,7 +141,17 @@ func (s *Shop) wire(cfg Config) error {
 		Orders: s.Orders, Stock: s.Stock, Log: producer, Backlog: orderlog.Backlog(s.Kafka, cfg.Group, cfg.OrdersTopic),
 		UnderWay: recovery.PurchaseBudget,
 	}
-	edge := apigw.Edge{Log: cfg.Log, Origins: cfg.Origins}
+	meter := func(function string) *telemetry.Meter {
+		if cfg.Figures == nil {
+			return nil
+		}
+		return telemetry.NewMeter(cfg.Figures, function, now)
+	}
+	edge := func(function, metric string) apigw.Edge {
+		return apigw.Edge{Log: cfg.Log, Origins: cfg.Origins, Outcomes: meter(function).Outcomes(metric)}
+	}
+	sells := edge("purchase", "Purchases")
+	s.purchases = sells.Outcomes
 	office, err := admission.New(cfg.Admission)
 	if err != nil {
 		return err
@@ -156,21 +172,24 @@ func (s *Shop) wire(cfg Config) error {
 	s.functions = map[string]Invoke{
 		"purchase": (&purchase.Handler{
 			Catalog: catalog, Stock: s.Stock, Latch: stock.NewLatch(s.Stock, catalog, now), Log: producer,
-			Shoppers: shoppers, Mint: mint, Gate: gate, Edge: edge,
+			Shoppers: shoppers, Mint: mint, Gate: gate, Edge: sells,
+			Tracer: tracing.New(cfg.Tracing, "purchase", cfg.Log),
 		}).Invoke,
 		"orderstatus": (&orderstatus.Handler{
-			Catalog: catalog, Stock: s.Stock, Orders: s.Orders, Shoppers: shoppers, Mint: mint, Edge: edge, Now: now,
+			Catalog: catalog, Stock: s.Stock, Orders: s.Orders, Shoppers: shoppers, Mint: mint, Edge: edge("orderstatus", "Requests"), Now: now,
 		}).Invoke,
 		"orderwriter": (&orderwriter.Handler{
-			Stock: s.Stock, Orders: s.Orders, Letters: orderlog.NewDeadLetters(s.Kafka, cfg.DeadLetterTopic), Log: cfg.Log,
+			Stock: s.Stock, Orders: s.Orders, Letters: orderlog.NewDeadLetters(s.Kafka, cfg.DeadLetterTopic), Log: cfg.Log, Meter: meter("orderwriter"),
+			Tracer: tracing.New(cfg.Tracing, "orderwriter", cfg.Log),
 		}).Invoke,
-		"expirer": (&expirer.Handler{Orders: s.Orders, Stock: s.Stock, Log: cfg.Log}).Invoke,
+		"expirer": (&expirer.Handler{Orders: s.Orders, Stock: s.Stock, Log: cfg.Log, Meter: meter("expirer")}).Invoke,
 		"stockkeeper": (&stockkeeper.Handler{
-			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Feed: feed, Log: cfg.Log,
+			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Feed: feed, Log: cfg.Log, Meter: meter("stockkeeper"),
+			Letters: orderlog.Letters(s.Kafka, cfg.DeadLetterTopic),
 		}).Invoke,
-		"payment": (&payment.Handler{Orders: s.Orders, Scheme: scheme, Edge: edge, Now: now}).Invoke,
+		"payment": (&payment.Handler{Orders: s.Orders, Scheme: scheme, Edge: edge("payment", "Requests"), Now: now}).Invoke,
 		"saleinfo": (&saleinfo.Handler{
-			Catalog: catalog, Stock: s.Stock, Shoppers: shoppers, Office: office, Edge: edge, Now: now,
+			Catalog: catalog, Stock: s.Stock, Shoppers: shoppers, Office: office, Edge: edge("saleinfo", "Requests"), Now: now,
 		}).Invoke,
 		"saleadmin": (&saleadmin.Handler{
 			Orders: s.Orders, Stock: s.Stock, Keeper: keeper, Admits: office.Ready(), Kafka: s.Kafka, Log: cfg.Log, Now: now,
@@ -197,6 +216,9 @@ func (s *Shop) estate(cfg Config) saleadmin.Estate {
 
 // Functions lists the functions by their folders' names.
 func (s *Shop) Functions() map[string]Invoke { return s.functions }
+
+// Purchases tells how often purchase has given each answer, of all sales.
+func (s *Shop) Purchases() map[string]int64 { return s.purchases.Totals() }
 
 // Call invokes a function with request as JSON and reads its answer.
 func (s *Shop) Call(ctx context.Context, function string, request, answer any) error {

@@ -39,7 +39,7 @@ type world struct {
 	orders, letters string // topics
 }
 
-func open(t *testing.T, quantity int) *world {
+func open(t *testing.T, quantity int, change ...func(*shop.Config)) *world {
 	t.Helper()
 	provider, err := login.New("https://id.test", "test", time.Now)
 	if err != nil {
@@ -61,12 +61,16 @@ func open(t *testing.T, quantity int) *world {
 		return err
 	})
 	w.orders, w.letters = servers.Topic(t, "settle", 1), servers.Topic(t, "settle-dlq", 1)
-	w.Shop, err = shop.Open(t.Context(), shop.Config{
+	cfg := shop.Config{
 		RedisURL: servers.RedisURL(t), DatabaseURL: url, KafkaBrokers: servers.KafkaBrokers(t),
 		OrdersTopic: w.orders, DeadLetterTopic: w.letters, Group: "settle",
 		JWKS: string(keys), Issuer: "https://id.test", Audience: "test", OrderIDSecret: orderIDSecret,
 		Webhook: webhooks, Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	w.Shop, err = shop.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,83 @@
+package stockkeeper
+
+import (
+	"context"
+
+	"flashsale/shared/sale"
+	"flashsale/shared/stock"
+	"flashsale/shared/telemetry"
+)
+
+// A sight is what all loaded sales have in Redis.
+type sight struct {
+	conserved   bool
+	drift       int64 // units too many or too few, shard by shard
+	unconfirmed int64
+	err         error // why it is not known
+}
+
+// look counts as an operator's report does.
+func (h *Handler) look(ctx context.Context, listings []sale.Listing) sight {
+	seen := sight{conserved: true}
+	if h.Meter == nil {
+		return seen
+	}
+	for i := range listings {
+		if !listings[i].Loaded {
+			continue
+		}
+		shards := stock.Of(&listings[i].Sale)
+		for shard := range shards.N {
+			report, err := h.Stock.Check(ctx, shards, shard)
+			if err != nil {
+				seen.err = err
+				return seen
+			}
+			seen.conserved = seen.conserved && report.Loaded && report.Conserved()
+			seen.unconfirmed += report.Outbox
+			for _, item := range report.Items {
+				seen.drift += max(item.Drift(), -item.Drift())
+			}
+		}
+	}
+	return seen
+}
+
+// mended is how many holds and counts were put right.
+func (r *Result) mended() int { return r.Adopted + r.Released + r.Repaired }
+
+// tell writes the pass's figures. One that is not known is left out, which its
+// alarm sees. So is a good word of a pass that failed: its silence is an alarm too.
+func (h *Handler) tell(ctx context.Context, seen sight, repaired int, failed error) {
+	if h.Meter == nil {
+		return
+	}
+	figures := []telemetry.Figure{telemetry.Count("Repaired", repaired)}
+	unknown := func(figure string, err error) {
+		h.Log.WarnContext(ctx, "a figure is not known", "figure", figure, "error", err)
+	}
+	switch {
+	case seen.err != nil:
+		unknown("Conserved", seen.err)
+	case failed == nil || !seen.conserved:
+		figures = append(figures, telemetry.Yes("Conserved", seen.conserved))
+	}
+	if seen.err == nil {
+		figures = append(figures, telemetry.Count("Drift", seen.drift), telemetry.Count("Unconfirmed", seen.unconfirmed))
+	}
+	for name, count := range map[string]func(context.Context) (int64, error){
+		"WriterLag": h.Keeper.Backlog, "DeadLetters": h.Letters, "RefundsDue": h.refundsDue,
+	} {
+		if n, err := count(ctx); err != nil {
+			unknown(name, err)
+		} else {
+			figures = append(figures, telemetry.Count(name, n))
+		}
+	}
+	h.Meter.Put(figures...)
+}
+
+func (h *Handler) refundsDue(ctx context.Context) (int64, error) {
+	n, err := h.Orders.RefundsDue(ctx)
+	return int64(n), err
+}
