@@ -9,7 +9,7 @@ FUZZTIME  ?= 10s
 export GOFLAGS += -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-pure fuzz lint fmt build servers-up servers-down localstack localstack-down openapi invoke chaos stampede capacity clean FORCE
+.PHONY: help run test test-pure fuzz lint fmt build servers-up servers-down localstack localstack-down openapi invoke chaos stampede capacity bench clean FORCE
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ stampede: ## a load test: a crowd at a sale, an exact account, build/stampede.ht
 capacity: ## what a sale needs of AWS and costs (PEAK=300000 ITEMS=10000 SPREAD=60s SHOPPERS=500000 REGION=prices.json)
 	@go build -o build/capacity ./localstack/capacity
 	@build/capacity $(if $(PEAK),-peak '$(PEAK)') $(if $(SHOPPERS),-shoppers '$(SHOPPERS)') $(if $(ITEMS),-items '$(ITEMS)') $(if $(SPREAD),-spread '$(SPREAD)') $(if $(REGION),-prices '$(REGION)') $(if $(BENCH),-bench '$(BENCH)')
+
+bench: ## the figures of the goals beside those of peers: a table and build/bench.json (ONLY=refusal,reserve)
+	@localstack/bench/bench.sh $(if $(ONLY),-only '$(ONLY)' -out build/bench-only.json)
 
 clean: ## removes what was built; servers and caches stay
 	rm -rf build

@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -87,6 +88,9 @@ func (s *Store) Homes(ctx context.Context, items []sale.ItemID) (map[sale.ItemID
 	for i, item := range items {
 		ids[i] = int64(item)
 	}
+	// A batch names few items, each many times.
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
 	rows, err := s.pool.Query(ctx, `
 		SELECT i.id, s.id, s.shards FROM flash_sale_item i JOIN flash_sale s ON s.id = i.sale_id
 		WHERE i.id = ANY($1::bigint[]) AND s.archived_at IS NULL`, ids)

@@ -20,7 +20,7 @@ type bench struct {
 	backlog int64
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{Shop: shoptest.OpenShop(t, servers.RedisURL(t), servers.Database(t, migrations.Hash(), shoptest.Migrate))}
 	b.keeper = &recovery.Keeper{

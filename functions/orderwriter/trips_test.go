@@ -1,0 +1,39 @@
+package orderwriter_test
+
+import (
+	"fmt"
+	"testing"
+
+	"flashsale/shared/orderlog"
+	"flashsale/shared/sale"
+	"flashsale/shared/stock"
+)
+
+// TestTrips writes batches of different sizes: a batch takes as many round trips as one
+// order does.
+func TestTrips(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	trips := d.Count(t)
+	d.h.Orders = d.Orders
+	sl := d.Open(t, 1000)
+	for _, n := range []int{1, 500} {
+		placed := make([]sale.Placed, n)
+		for i := range placed {
+			placed[i] = d.Place(sl, 0, fmt.Sprintf("u%d-%d", n, i))
+		}
+		if _, err := d.Stock.Adopt(t.Context(), stock.Of(&sl), placed); err != nil {
+			t.Fatal(err)
+		}
+		event := orderlog.EncodeBatch(d.records(placed...))
+		trips.Take()
+		if again := deliver(t, d.h, event); len(again) != 0 {
+			t.Fatalf("got %v again, want none", again)
+		}
+		// Homes; begin, rows, guard and events, commit. Claim and confirm.
+		if sql, redis := trips.Take(); sql != 5 || redis != 2 {
+			t.Errorf("%d orders: got %d trips to PostgreSQL and %d to Redis, want 5 and 2", n, sql, redis)
+		}
+	}
+	d.WantSold(t, sl, 0, 501)
+}
