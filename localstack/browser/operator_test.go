@@ -132,7 +132,7 @@ func TestOperatorSeesARush(t *testing.T) {
 	var orders []string
 	var rush sync.WaitGroup
 	rush.Go(func() { orders = market.rush(t, sale, 240, 50*time.Millisecond) })
-	p.until("the rush is at its height", `Number(document.querySelector("[data-figure='items.1.sold']").textContent) > 30`)
+	p.until("the rush is at its height", `Number(document.querySelector("[data-figure='sum.holds']").textContent) > 30`)
 	p.shoot("operator")
 	rush.Wait()
 	if len(orders) != 90 {

@@ -16,8 +16,13 @@ type recreated struct {
 	forgetting atomic.Bool
 }
 
-// OnNewClient is called before the client is used.
-func (r *recreated) OnNewClient(client *kgo.Client) { r.client = client }
+// OnNewClient is called before the client is used. A client that is made with the
+// same options, only to read, comes later and is not the one that writes.
+func (r *recreated) OnNewClient(client *kgo.Client) {
+	if r.client == nil {
+		r.client = client
+	}
+}
 
 // OnProduceRecordUnbuffered meets each record when its outcome is known. Whoever
 // gave it hears of a failure; the next one finds the new topic.
