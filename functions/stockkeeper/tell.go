@@ -2,11 +2,16 @@ package stockkeeper
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
 	"flashsale/shared/telemetry"
 )
+
+// figureWait is how long a pass waits for figures that others hold.
+const figureWait = time.Second
 
 // A sight is what all loaded sales have in Redis.
 type sight struct {
@@ -65,15 +70,26 @@ func (h *Handler) tell(ctx context.Context, seen sight, repaired int, failed err
 	if seen.err == nil {
 		figures = append(figures, telemetry.Count("Drift", seen.drift), telemetry.Count("Unconfirmed", seen.unconfirmed))
 	}
+	// All at once and not for long: after a freeze each of them may wait for a connection that is dead.
+	ctx, cancel := context.WithTimeout(ctx, figureWait)
+	defer cancel()
+	var counting sync.WaitGroup
+	var mu sync.Mutex
 	for name, count := range map[string]func(context.Context) (int64, error){
 		"WriterLag": h.Keeper.Backlog, "DeadLetters": h.Letters, "RefundsDue": h.refundsDue,
 	} {
-		if n, err := count(ctx); err != nil {
-			unknown(name, err)
-		} else {
+		counting.Go(func() {
+			n, err := count(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				unknown(name, err)
+				return
+			}
 			figures = append(figures, telemetry.Count(name, n))
-		}
+		})
 	}
+	counting.Wait()
 	h.Meter.Put(figures...)
 }
 
