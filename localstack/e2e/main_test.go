@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"flashsale/localstack/openapi"
 	"flashsale/localstack/servers"
 	"flashsale/migrations"
+	"flashsale/shared/shoptest"
 )
 
 // patience ends a wait for what never comes. Nothing is asserted about time.
@@ -77,15 +77,12 @@ type backends struct{ redisURL, databaseURL, orders, letters, group, brokers str
 func openBackends(t *testing.T) backends {
 	t.Helper()
 	return backends{
-		redisURL: redisDatabase(t),
-		brokers:  strings.Join(servers.KafkaBrokers(t), ","),
-		databaseURL: servers.Database(t, migrations.Hash(), func(ctx context.Context, url string) error {
-			_, err := migrations.Up(ctx, url)
-			return err
-		}),
-		orders:  servers.Topic(t, "e2e-orders", 3),
-		letters: servers.Topic(t, "e2e-letters", 1),
-		group:   fmt.Sprintf("e2e-%d", servers.SaleID()),
+		redisURL:    servers.RedisDatabase(t),
+		brokers:     strings.Join(servers.KafkaBrokers(t), ","),
+		databaseURL: servers.Database(t, migrations.Hash(), shoptest.Migrate),
+		orders:      servers.Topic(t, "e2e-orders", 3),
+		letters:     servers.Topic(t, "e2e-letters", 1),
+		group:       fmt.Sprintf("e2e-%d", servers.SaleID()),
 	}
 }
 

@@ -1,57 +1,10 @@
 package e2e_test
 
 import (
-	"context"
-	"fmt"
-	"net/url"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"flashsale/localstack/servers"
 )
-
-// claimDatabase takes a numbered database that is empty, or that a test has left: then
-// the mark is there, and its time is over. KEYS 1 mark, ARGV 1 now, 2 the claim's end.
-var claimDatabase = redis.NewScript(`
-local ends = tonumber(redis.call('GET', KEYS[1]) or '')
-if ends and tonumber(ARGV[1]) < ends then return 0 end
-if not ends and redis.call('DBSIZE') > 0 then return 0 end
-redis.call('FLUSHDB')
-redis.call('SET', KEYS[1], ARGV[2])
-return 1`)
-
-const (
-	mark       = "flashsale-e2e-until"
-	claimLasts = 20 * time.Minute // longer than any test run
-)
-
-// redisDatabase returns the URL of a database of the real Redis for this test alone.
-// Random sale ids are not enough here: the catalog is one key for all sales, and each
-// server process writes what its own PostgreSQL knows. 0 is everybody else's.
-func redisDatabase(t *testing.T) string {
-	t.Helper()
-	address, err := url.Parse(servers.RedisURL(t))
-	if err != nil {
-		t.Fatal("REDIS_URL is no URL")
-	}
-	for number := 1; number < 16; number++ {
-		address.Path = fmt.Sprintf("/%d", number)
-		rdb := openRedis(t, address.String())
-		now := time.Now()
-		claimed, err := claimDatabase.Run(t.Context(), rdb, []string{mark}, now.Unix(), now.Add(claimLasts).Unix()).Bool()
-		if err != nil {
-			t.Fatalf("claim redis database %d: %v", number, err)
-		}
-		if claimed {
-			t.Cleanup(func() { rdb.FlushDB(context.WithoutCancel(t.Context())) })
-			return address.String()
-		}
-	}
-	t.Fatal("no redis database from 1 to 15 is empty")
-	return ""
-}
 
 func openRedis(t *testing.T, address string) *redis.Client {
 	t.Helper()

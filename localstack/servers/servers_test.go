@@ -169,3 +169,10 @@ func outcome(t *testing.T, do func(testing.TB) string) string {
 	<-done
 	return v.text
 }
+
+func TestRedisDatabase(t *testing.T) {
+	t.Parallel()
+	if a, b := servers.RedisDatabase(t), servers.RedisDatabase(t); a == b || a == servers.RedisURL(t) {
+		t.Errorf("got %s and %s, want two databases beside %s", a, b, servers.RedisURL(t))
+	}
+}

@@ -40,14 +40,20 @@ func (b *bench) sell(t *testing.T, sl sale.Sale, n int) []sale.Placed {
 	if _, err := b.Stock.Claim(t.Context(), stock.Of(&sl), placed); err != nil {
 		t.Fatal(err)
 	}
-	confirm := make([]stock.Confirmation, n)
+	b.writes(t, sl, placed)
+	return placed
+}
+
+// writes makes rows of orders that hold their units, and confirms them.
+func (b *bench) writes(t testing.TB, sl sale.Sale, placed []sale.Placed) {
+	t.Helper()
+	confirm := make([]stock.Confirmation, len(placed))
 	for i, w := range b.Write(t, placed...) {
 		confirm[i] = stock.Confirmation{OrderID: placed[i].OrderID, UserID: placed[i].UserID, PayBy: w.PayBy}
 	}
 	if err := b.Stock.Confirm(t.Context(), stock.Of(&sl), confirm); err != nil {
 		t.Fatal(err)
 	}
-	return placed
 }
 
 func (b *bench) reconcile(t *testing.T, sl sale.Sale, want recovery.Reconciled) {

@@ -19,13 +19,7 @@ func (b *bench) written(t testing.TB, sl sale.Sale, n int) {
 	if _, err := b.Stock.Adopt(t.Context(), stock.Of(&sl), placed); err != nil {
 		t.Fatal(err)
 	}
-	confirm := make([]stock.Confirmation, n)
-	for i, w := range b.Write(t, placed...) {
-		confirm[i] = stock.Confirmation{OrderID: placed[i].OrderID, UserID: placed[i].UserID, PayBy: w.PayBy}
-	}
-	if err := b.Stock.Confirm(t.Context(), stock.Of(&sl), confirm); err != nil {
-		t.Fatal(err)
-	}
+	b.writes(t, sl, placed)
 }
 
 // TestReconcileTrips reconciles sales of different sizes, sound ones and ones that have

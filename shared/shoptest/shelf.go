@@ -36,12 +36,8 @@ func OpenShelf(t testing.TB, redisURL string) *Shelf {
 	if err != nil {
 		t.Fatalf("shoptest: %v", err)
 	}
-	own := ownCatalog(fmt.Sprintf("catalog:test:%x", rand.Uint64()))
-	rdb.AddHook(own)
-	t.Cleanup(func() {
-		rdb.Del(context.WithoutCancel(t.Context()), string(own))
-		_ = rdb.Close()
-	})
+	t.Cleanup(func() { _ = rdb.Close() })
+	OwnCatalog(t, rdb)
 	mint, err := sale.NewMint([]byte("a secret of the tests"), distinct())
 	if err != nil {
 		t.Fatalf("shoptest: %v", err)
@@ -64,7 +60,16 @@ func distinct() func() time.Time {
 	}
 }
 
-// ownCatalog is the name that the key "catalog" has for one client.
+// OwnCatalog gives the key "catalog", which is one for all of a Redis, a name of its own for one
+// client. It goes with the test.
+func OwnCatalog(t testing.TB, rdb redis.UniversalClient) {
+	t.Helper()
+	own := ownCatalog(fmt.Sprintf("catalog:test:%x", rand.Uint64()))
+	rdb.AddHook(own)
+	t.Cleanup(func() { rdb.Del(context.WithoutCancel(t.Context()), string(own)) })
+}
+
+// ownCatalog is the name of the key.
 type ownCatalog string
 
 // DialHook changes nothing.

@@ -18,6 +18,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flashsale/localstack/servers"
 )
 
 // variable makes a process a rival; its value is the Config.
@@ -80,7 +82,7 @@ func serve(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	database, drop, err := openDatabase(ctx, cfg.Database)
+	database, drop, err := servers.MakeDatabase(ctx, cfg.Database)
 	if err != nil {
 		return err
 	}

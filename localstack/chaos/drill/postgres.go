@@ -115,3 +115,10 @@ func (s *stage) readOnly(ctx context.Context, conn *pgx.Conn, on string) error {
 		WHERE datname = current_database() AND application_name = 'flash-sale'`)
 	return err
 }
+
+// durable makes a database remember every commit. The test servers are quick because they may
+// forget the last ones in a crash. Here they may not.
+func durable(ctx context.Context, conn *pgx.Conn, name string) error {
+	_, err := conn.Exec(ctx, "ALTER DATABASE "+name+" SET synchronous_commit = on")
+	return err
+}

@@ -3,17 +3,16 @@ package drill
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"flashsale/localstack/servers"
 	"flashsale/migrations"
 )
 
@@ -102,20 +101,8 @@ func (s *stage) openKafka(ctx context.Context) error {
 	return nil
 }
 
-// makeTopic waits until the topic can be written.
 func (s *stage) makeTopic(ctx context.Context, name string) error {
-	if _, err := s.admin.CreateTopic(ctx, 2, -1, nil, name); err != nil {
-		return fmt.Errorf("topic %s: %w", name, err)
-	}
-	for {
-		ends, err := s.admin.ListEndOffsets(ctx, name)
-		if err == nil && ends.Error() == nil && len(ends[name]) == 2 {
-			return nil
-		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
+	return servers.MakeTopic(ctx, s.admin, name, 2)
 }
 
 func (s *stage) openDatabase(ctx context.Context) error {
@@ -126,33 +113,14 @@ func (s *stage) openDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return err
-	}
-	conn, err := pgx.Connect(ctx, address)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	name := fmt.Sprintf("flashsale_test_%d_%s", time.Now().Unix(), strings.ToLower(rand.Text())) // whoever tidies up after tests knows it
 	s.maintenance = address
-	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+	// A database that remembers every commit: here the last ones may not be forgotten in a crash.
+	own, drop, err := servers.MakeDatabase(ctx, address)
+	if err != nil {
 		return err
 	}
-	s.later(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		if conn, err := pgx.Connect(ctx, address); err == nil {
-			_, _ = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
-			_ = conn.Close(ctx)
-		}
-	})
-	if err := durable(ctx, conn, name); err != nil {
-		return err
-	}
-	u.Path = "/" + name
-	s.databaseURL, s.setup.Database = u.String(), u.String()
+	s.later(drop)
+	s.databaseURL, s.setup.Database = own, own
 	if _, err := migrations.Up(ctx, s.databaseURL); err != nil {
 		return err
 	}
@@ -161,12 +129,5 @@ func (s *stage) openDatabase(ctx context.Context) error {
 	}
 	s.later(s.neighbour.close)
 	s.database, err = s.proxied(&s.setup.Database)
-	return err
-}
-
-// durable makes a database remember every commit. The test servers are quick because they may
-// forget the last ones in a crash. Here they may not.
-func durable(ctx context.Context, conn *pgx.Conn, name string) error {
-	_, err := conn.Exec(ctx, "ALTER DATABASE "+name+" SET synchronous_commit = on")
 	return err
 }

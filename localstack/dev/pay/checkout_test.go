@@ -1,7 +1,6 @@
 package pay_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -9,24 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"flashsale/localstack/dev/pay"
 	"flashsale/localstack/servers"
 	"flashsale/migrations"
 	"flashsale/shared/config"
+	"flashsale/shared/shoptest"
 )
 
 func TestCheckout(t *testing.T) {
 	t.Parallel()
-	pool, err := pgxpool.New(t.Context(), servers.Database(t, migrations.Hash(), func(ctx context.Context, url string) error {
-		_, err := migrations.Up(ctx, url)
-		return err
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
+	pool := shoptest.Pool(t, servers.Database(t, migrations.Hash(), shoptest.Migrate))
 	const order = "01941f29-7c00-8abc-8000-0001c0000001"
 	cfg := config.Webhook{
 		Secrets: []config.Secret{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, Signature: config.StandardWebhooks, Tolerance: time.Minute,

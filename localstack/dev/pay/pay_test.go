@@ -1,7 +1,6 @@
 package pay_test
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"flashsale/localstack/dev/pay"
 	"flashsale/localstack/servers"
 	"flashsale/migrations"
 	"flashsale/shared/config"
+	"flashsale/shared/shoptest"
 	"flashsale/shared/webhook"
 )
 
@@ -50,14 +48,7 @@ func api(t *testing.T, cfg config.Webhook, got *[]sent) string {
 
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	pool, err := pgxpool.New(t.Context(), servers.Database(t, migrations.Hash(), func(ctx context.Context, url string) error {
-		_, err := migrations.Up(ctx, url)
-		return err
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
+	pool := shoptest.Pool(t, servers.Database(t, migrations.Hash(), shoptest.Migrate))
 	const order = "01941f29-7c00-8abc-8000-0001c0000001"
 	for _, signature := range []string{config.StandardWebhooks, config.StripeWebhooks} {
 		t.Run(signature, func(t *testing.T) {

@@ -2,7 +2,6 @@ package shop_test
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -10,14 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"flashsale/localstack/dev/login"
 	"flashsale/localstack/dev/shop"
 	"flashsale/localstack/servers"
 	"flashsale/migrations"
 	"flashsale/shared/config"
 	"flashsale/shared/sale"
+	"flashsale/shared/shoptest"
 	"flashsale/shared/webhook"
 )
 
@@ -56,10 +54,7 @@ func open(t *testing.T, quantity int, change ...func(*shop.Config)) *world {
 	if w.scheme, err = webhook.New(webhooks); err != nil {
 		t.Fatal(err)
 	}
-	url := servers.Database(t, migrations.Hash(), func(ctx context.Context, url string) error {
-		_, err := migrations.Up(ctx, url)
-		return err
-	})
+	url := servers.Database(t, migrations.Hash(), shoptest.Migrate)
 	w.orders, w.letters = servers.Topic(t, "settle", 1), servers.Topic(t, "settle-dlq", 1)
 	cfg := shop.Config{
 		RedisURL: servers.RedisURL(t), DatabaseURL: url, KafkaBrokers: servers.KafkaBrokers(t),
@@ -75,9 +70,7 @@ func open(t *testing.T, quantity int, change ...func(*shop.Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Close)
-	own := ownCatalog("catalog:settle:" + rand.Text())
-	w.Redis.AddHook(own)
-	t.Cleanup(func() { w.Redis.Del(context.WithoutCancel(t.Context()), string(own)) })
+	shoptest.OwnCatalog(t, w.Redis)
 
 	text := fmt.Sprintf(`{"id":%d,"name":"settle","opensAt":%q,"closesAt":"+1h","items":[
 		{"id":%d,"productId":1,"name":"it","quantity":%d,"price":"19.99","currency":"EUR"}]}`,
@@ -94,30 +87,9 @@ func open(t *testing.T, quantity int, change ...func(*shop.Config)) *world {
 		}
 	}
 	t.Cleanup(func() {
-		for _, part := range []string{"meta", "holds", "stock", "unconfirmed", "released"} {
+		for _, part := range []string{"meta", "holds", "stock", "unconfirmed", "released", "winners"} {
 			w.Redis.Del(context.WithoutCancel(t.Context()), fmt.Sprintf("{sale:%d:0}:%s", w.sale.ID, part))
 		}
 	})
 	return w
-}
-
-// ownCatalog is a world's name of the key "catalog", which is one for all of a Redis.
-type ownCatalog string
-
-// DialHook changes nothing.
-func (ownCatalog) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook changes nothing: the catalog is read and written alone.
-func (ownCatalog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-// ProcessHook renames the key.
-func (o ownCatalog) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if args := cmd.Args(); len(args) > 1 && args[1] == "catalog" {
-			args[1] = string(o)
-		}
-		return next(ctx, cmd)
-	}
 }

@@ -3,13 +3,10 @@ package stage
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -78,61 +75,11 @@ func (s *Stage) openTopics(ctx context.Context, brokers []string) (topics, error
 		_, _ = admin.DeleteTopics(ctx, t.orders, t.letters, t.events)
 	})
 	for name, n := range map[string]int{t.orders: partitions, t.letters: 1, t.events: partitions} {
-		if err := makeTopic(ctx, admin, name, n); err != nil {
-			return t, fmt.Errorf("stage: topic %s: %w", name, err)
+		if err := servers.MakeTopic(ctx, admin, name, n); err != nil {
+			return t, fmt.Errorf("stage: %w", err)
 		}
 	}
 	return t, nil
-}
-
-// makeTopic waits until the topic can be written.
-func makeTopic(ctx context.Context, admin *kadm.Client, name string, partitions int) error {
-	if _, err := admin.CreateTopic(ctx, int32(partitions), -1, nil, name); err != nil { //nolint:gosec // a few
-		return err
-	}
-	for {
-		ends, err := admin.ListEndOffsets(ctx, name)
-		if err == nil && ends.Error() == nil && len(ends[name]) == partitions {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// openDatabase makes a database and returns its address.
-func (s *Stage) openDatabase(ctx context.Context, server string) (string, error) {
-	u, err := url.Parse(server)
-	if err != nil {
-		return "", errors.New("stage: the database's address is no URL") // the error would quote the password
-	}
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return "", fmt.Errorf("stage: database: %w", err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	name := fmt.Sprintf("flashsale_test_%d_%s", time.Now().Unix(), strings.ToLower(rand.Text())) // whoever tidies up after tests knows it
-	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
-		return "", fmt.Errorf("stage: database: %w", err)
-	}
-	s.later(func() {
-		ctx, cancel := farewell(ctx)
-		defer cancel()
-		if conn, err := pgx.Connect(ctx, server); err == nil {
-			_, _ = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
-			_ = conn.Close(ctx)
-		}
-	})
-	// A commit waits for its log to be written, as in production; the servers' disk
-	// itself is not waited for.
-	if _, err := conn.Exec(ctx, "ALTER DATABASE "+name+" SET synchronous_commit = on"); err != nil {
-		return "", fmt.Errorf("stage: database: %w", err)
-	}
-	u.Path = "/" + name
-	return u.String(), nil
 }
 
 // farewell outlives the run's own context.

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flashsale/localstack/dev/shop"
+	"flashsale/localstack/servers"
 	"flashsale/localstack/stampede/crowd"
 	"flashsale/localstack/stampede/report"
 	"flashsale/shared/config"
@@ -64,10 +65,11 @@ func (s *Stage) openBackends(ctx context.Context, on Servers, log *slog.Logger) 
 	if err != nil {
 		return shop.Config{}, err
 	}
-	database, err := s.openDatabase(ctx, on.Database)
+	database, drop, err := servers.MakeDatabase(ctx, on.Database)
 	if err != nil {
-		return shop.Config{}, err
+		return shop.Config{}, fmt.Errorf("stage: %w", err)
 	}
+	s.later(drop)
 	if s.pool, err = pgxpool.New(ctx, database); err != nil {
 		return shop.Config{}, fmt.Errorf("stage: database: %w", err)
 	}

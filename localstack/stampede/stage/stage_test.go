@@ -2,7 +2,6 @@ package stage_test
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"flashsale/localstack/servers"
 	"flashsale/localstack/stampede/crowd"
 	"flashsale/localstack/stampede/report"
 	"flashsale/localstack/stampede/stage"
+	"flashsale/shared/shoptest"
 )
 
 // TestStampede is a small one against the real functions on real servers.
@@ -29,8 +27,7 @@ func TestStampede(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(own.Close)
-	catalog := ownCatalog("catalog:stampede:" + rand.Text())
-	own.Shop.Redis.AddHook(catalog)
+	shoptest.OwnCatalog(t, own.Shop.Redis)
 	tokens, err := own.Login(t.Context(), shoppers, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +36,7 @@ func TestStampede(t *testing.T) {
 	if err := own.Start(t.Context(), units, opens); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { forget(own, string(catalog)) })
+	t.Cleanup(func() { forget(own) })
 	cfg, to := own.Attract(crowd.Config{
 		Shoppers: shoppers, Part: 1, Parts: 1, Seed: 3, Units: units, Opens: opens, InFlight: 64, Limit: time.Minute,
 		Token: func(i int) string { return tokens[i] },
@@ -67,33 +64,11 @@ func TestStampede(t *testing.T) {
 	}
 }
 
-// ownCatalog is a stage's name of the key "catalog", which is one for all of a Redis:
-// the tests' is shared.
-type ownCatalog string
-
-// DialHook changes nothing.
-func (ownCatalog) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook changes nothing: the catalog is read and written alone.
-func (ownCatalog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-// ProcessHook renames the key.
-func (o ownCatalog) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if args := cmd.Args(); len(args) > 1 && args[1] == "catalog" {
-			args[1] = string(o)
-		}
-		return next(ctx, cmd)
-	}
-}
-
 // forget removes the sale's keys. It runs before the stage is closed.
-func forget(own *stage.Stage, catalog string) {
+func forget(own *stage.Stage) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	keys := []string{catalog}
+	var keys []string
 	tag := fmt.Sprintf("{sale:%d:0", own.SaleID())
 	for each := own.Shop.Redis.Scan(ctx, 0, tag+"*", 1000).Iterator(); each.Next(ctx); {
 		if strings.HasPrefix(each.Val(), tag) {
