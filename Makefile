@@ -87,7 +87,7 @@ stampede: ## a load test: a crowd at a sale, an exact account, build/stampede.ht
 	@go build -o build/stampede ./localstack/stampede
 	@[ '$(VIA)' != http ] || go build -o build/dev ./localstack/dev
 	@build/stampede $(if $(REMOTE),-remote) $(if $(KEEP),-keep) \
-		$(foreach flag,SHOPPERS ITEMS TARGET TOKENS PART SALE ITEM PAY_URL OPEN VIA SEED INFLIGHT LIMIT PATIENCE OUT \
+		$(foreach flag,SHOPPERS ITEMS LOTTERY TARGET TOKENS PART SALE ITEM PAY_URL OPEN VIA SEED INFLIGHT LIMIT PATIENCE OUT \
 		EARLY EARLY_SHARE SPREAD DOUBLE DROPOUT PAY CANCEL,$(if $($(flag)),-$(shell echo $(flag) | tr A-Z_ a-z-) '$($(flag))'))
 
 capacity: ## what a sale needs of AWS and costs (PEAK=300000 ITEMS=10000 SPREAD=60s SHOPPERS=500000 REGION=prices.json)

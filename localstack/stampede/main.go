@@ -33,6 +33,9 @@ import (
 // memory is where the collector gets busy, so that half a million shoppers fit into 3 GB.
 const memory = 2 << 30
 
+// passesASecond is what a small machine gives out while it does nothing else.
+const passesASecond = 5000
+
 var errBroken = errors.New("a promise broke")
 
 func main() {
@@ -112,8 +115,12 @@ func stageOwn(ctx context.Context, s settings, out io.Writer) (_ *report.Report,
 	if err != nil {
 		return nil, err
 	}
-	opens := time.Now().Add(time.Duration(s.habits.Early) + s.lead).Truncate(time.Millisecond)
-	if err := own.Start(ctx, s.units, opens); err != nil {
+	lead := s.lead
+	if s.lottery > 0 { // time for the passes
+		lead += time.Duration(s.shoppers/passesASecond) * time.Second
+	}
+	opens := time.Now().Add(time.Duration(s.habits.Early) + lead).Truncate(time.Millisecond)
+	if err := own.Start(ctx, s.units, opens, s.lottery); err != nil {
 		return nil, err
 	}
 	cfg := s.crowd(out)
@@ -135,7 +142,7 @@ func meet(ctx context.Context, s settings, out io.Writer) (*report.Report, error
 	}
 	h := target.NewHTTP(s.target, 2*s.inFlight)
 	cfg := s.crowd(out)
-	cfg.Way, cfg.Target, cfg.Sale, cfg.Item = "target", s.target, s.sale, found.Item
+	cfg.Way, cfg.Target, cfg.Sale, cfg.Item, cfg.Lottery = "target", s.target, s.sale, found.Item, found.Lottery
 	cfg.Token = func(i int) string { return tokens[i] }
 	switch now := time.Now(); {
 	case !s.opens.IsZero():

@@ -113,6 +113,9 @@ func TestVerdict(t *testing.T) {
 		liar.Breaks:         "No strange answers",
 		liar.OnlyBusy:       "Every shopper is accounted for",
 		liar.HadBefore:      "Nobody sees another's order",
+		liar.Draws:          "",
+		liar.AdmitsEarly:    "Nobody buys before the own turn",
+		liar.NeverAdmits:    "Every shopper is accounted for",
 	} {
 		t.Run(string(lie), func(t *testing.T) {
 			t.Parallel()
@@ -121,8 +124,11 @@ func TestVerdict(t *testing.T) {
 			if broken != "" {
 				want = 1
 			}
-			if lie == liar.OnlyBusy {
+			if lie == liar.OnlyBusy || lie == liar.NeverAdmits {
 				more = append(more, "-limit", "4s") // else they try for a minute
+			}
+			if lie == liar.Draws || lie == liar.AdmitsEarly {
+				more = append(more, "-early", "500ms", "-early-share", "0.2") // who press before their turn
 			}
 			code, output := stampede(t, folder, meet(t, folder, shop, more...)...)
 			if code != want {
@@ -138,7 +144,7 @@ func TestVerdict(t *testing.T) {
 			if broken != "" && kept {
 				t.Errorf("promise %q is kept, want broken: %+v", broken, r.Promises)
 			}
-			if lie == liar.Honest && (r.Orders.Active() != units || shop.Held() != units) {
+			if (lie == liar.Honest || lie == liar.Draws) && (r.Orders.Active() != units || shop.Held() != units) {
 				t.Errorf("orders with a unit: reported %d, in the shop %d, want %d", r.Orders.Active(), shop.Held(), units)
 			}
 		})
@@ -190,30 +196,32 @@ func TestWrongUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ args, want string }{
-		"another machine":     {"-target http://192.0.2.1 -sale 7 -tokens few", "another machine"},
-		"a name that is none": {"-target http://localhost.example.com -sale 7 -tokens few", "another machine"},
-		"pays elsewhere":      {"-target http://localhost:1 -sale 7 -tokens few -pay-url http://192.0.2.1/{orderId}", "another machine"},
-		"pays one order":      {"-target http://localhost:1 -sale 7 -tokens few -pay-url http://localhost/pay", "{orderId}"},
-		"no address":          {"-target localhost:3000", "-target"},
-		"no sale":             {"-target http://localhost:1 -tokens few", "-sale"},
-		"no tokens":           {"-target http://localhost:1 -sale 7", "-tokens"},
-		"too few tokens":      {"-target http://localhost:1 -sale 7 -tokens few -shoppers 3", "has 2 tokens"},
-		"no token file":       {"-target http://localhost:1 -sale 7 -tokens none", "none"},
-		"nobody is there":     {"-target http://127.0.0.1:1 -sale 7 -tokens few -shoppers 2", "status 0"},
-		"part without target": {"-part 1/2", "needs a -target"},
-		"no part":             {"-part 3/2", "3/2"},
-		"nobody":              {"-shoppers 0", "-shoppers"},
-		"too many":            {"-shoppers 2000001", "-shoppers"},
-		"no share":            {"-pay 0.8 -cancel 0.3", "share"},
-		"no limit":            {"-limit 0s", "-limit"},
-		"too long":            {"-limit 2h", "-limit"},
-		"no way":              {"-via pigeon", "pigeon"},
-		"no server program":   {"-via http -dev ./none", "none"},
-		"no lead":             {"-open soon", "soon"},
-		"unknown flag":        {"-shopers 3", "shopers"},
-		"unknown argument":    {"now", "now"},
-		"nothing to merge":    {"-merge", "-merge"},
-		"merge what is none":  {"-merge few", "few"},
+		"another machine":      {"-target http://192.0.2.1 -sale 7 -tokens few", "another machine"},
+		"a name that is none":  {"-target http://localhost.example.com -sale 7 -tokens few", "another machine"},
+		"pays elsewhere":       {"-target http://localhost:1 -sale 7 -tokens few -pay-url http://192.0.2.1/{orderId}", "another machine"},
+		"pays one order":       {"-target http://localhost:1 -sale 7 -tokens few -pay-url http://localhost/pay", "{orderId}"},
+		"no address":           {"-target localhost:3000", "-target"},
+		"no sale":              {"-target http://localhost:1 -tokens few", "-sale"},
+		"no tokens":            {"-target http://localhost:1 -sale 7", "-tokens"},
+		"too few tokens":       {"-target http://localhost:1 -sale 7 -tokens few -shoppers 3", "has 2 tokens"},
+		"no token file":        {"-target http://localhost:1 -sale 7 -tokens none", "none"},
+		"nobody is there":      {"-target http://127.0.0.1:1 -sale 7 -tokens few -shoppers 2", "status 0"},
+		"part without target":  {"-part 1/2", "needs a -target"},
+		"no part":              {"-part 3/2", "3/2"},
+		"nobody":               {"-shoppers 0", "-shoppers"},
+		"too many":             {"-shoppers 2000001", "-shoppers"},
+		"no share":             {"-pay 0.8 -cancel 0.3", "share"},
+		"no limit":             {"-limit 0s", "-limit"},
+		"too long":             {"-limit 2h", "-limit"},
+		"no way":               {"-via pigeon", "pigeon"},
+		"no server program":    {"-via http -dev ./none", "none"},
+		"no lead":              {"-open soon", "soon"},
+		"no lottery":           {"-lottery -1s", "-lottery"},
+		"the target's lottery": {"-target http://localhost:1 -sale 7 -tokens few -lottery 3s", "-lottery"},
+		"unknown flag":         {"-shopers 3", "shopers"},
+		"unknown argument":     {"now", "now"},
+		"nothing to merge":     {"-merge", "-merge"},
+		"merge what is none":   {"-merge few", "few"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -34,6 +34,7 @@ type settings struct {
 
 	via, dev string // the own stage
 	lead     time.Duration
+	lottery  time.Duration
 	keep     bool
 
 	target, tokens, payURL string
@@ -65,6 +66,7 @@ func readSettings(args []string) (settings, error) {
 	flags.Float64Var(&s.habits.Cancel, "cancel", 0.05, "share of the buyers that cancels")
 	flags.StringVar(&s.via, "via", "direct", "without a target: direct calls the functions in this process, http a development server")
 	flags.StringVar(&s.dev, "dev", "build/dev", "the development server's `program`, for -via http")
+	flags.DurationVar(&s.lottery, "lottery", 0, "without a target: the sale admits its shoppers one after another over it, by passes (with one, the sale says so)")
 	flags.BoolVar(&s.keep, "keep", false, "leave the own servers up for the next run")
 	flags.StringVar(&s.target, "target", "", "the `address` of a sale that is set up, before /api")
 	flags.BoolVar(&remote, "remote", false, "the target may be another machine")
@@ -122,6 +124,8 @@ func (s *settings) check() error {
 		return fmt.Errorf("-patience %s is not 1s to %s", s.patience, maxLimit)
 	case h.Early < 0 || h.Spread < report.Duration(time.Millisecond):
 		return errors.New("-early is 0s or more, -spread 1ms or more")
+	case s.lottery < 0 || s.lottery > maxLimit:
+		return fmt.Errorf("-lottery %s is not 0s to %s", s.lottery, maxLimit)
 	case s.via != "direct" && s.via != "http":
 		return fmt.Errorf("-via %q is not direct or http", s.via)
 	}
@@ -172,6 +176,8 @@ func (s *settings) completeTarget(open string, remote bool) error {
 		return errors.New("a target needs -tokens, a file with one bearer token a line")
 	case s.via != "direct":
 		return errors.New("-via is for a stampede without a target")
+	case s.lottery != 0:
+		return errors.New("-lottery is for a stampede without a target, whose sale has one or not")
 	case s.payURL != "" && !strings.Contains(s.payURL, "{orderId}"):
 		return errors.New("-pay-url has no {orderId} in it")
 	}

@@ -104,7 +104,7 @@ func (b *bench) shopOurs(ctx context.Context) (shopping, error) {
 		return shopping{}, err
 	}
 	opens := time.Now().Add(lead).Truncate(time.Millisecond)
-	if err := s.Start(ctx, b.HTTPUnits, opens); err != nil {
+	if err := s.Start(ctx, b.HTTPUnits, opens, 0); err != nil {
 		return shopping{}, err
 	}
 	cfg, _ := s.Attract(crowd.Config{})

@@ -60,7 +60,7 @@ func (c *crowd) each(numbers []int, do func(*shopper)) {
 
 // ask looks for the shopper's order as the page does after a reload.
 func (s *shopper) ask(ctx context.Context) {
-	a := s.insist(ctx, Call{MyOrder, s.sale, s.Token(s.number), ""})
+	a := s.insist(ctx, Call{Action: MyOrder, ID: s.sale, Token: s.Token(s.number)})
 	switch {
 	case s.class == report.HadOrder:
 		if a.Code != 200 || a.OrderID != s.order {
@@ -90,7 +90,7 @@ func (s *shopper) insist(ctx context.Context, call Call) Answer {
 // look asks for the order until it is written and stands as it must.
 func (s *shopper) look(ctx context.Context) {
 	for deadline := time.Now().Add(s.Patience); ; {
-		a := s.insist(ctx, Call{Status, s.order, s.Token(s.number), ""})
+		a := s.insist(ctx, Call{Action: Status, ID: s.order, Token: s.Token(s.number)})
 		s.state = a.Status
 		switch {
 		case a.busy():
@@ -181,7 +181,7 @@ func (s *shopper) pressLast(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	a := s.insist(ctx, Call{Purchase, s.item, s.Token(s.number), s.key + "-last"})
+	a := s.insist(ctx, Call{Action: Purchase, ID: s.item, Token: s.Token(s.number), Key: s.key + "-last", Pass: s.pass})
 	if a.Code == 202 {
 		s.record.Accepted(time.Now())
 	}

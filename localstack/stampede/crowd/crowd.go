@@ -35,9 +35,10 @@ type Config struct {
 	Sale, Item int64
 	Units      int // 0: not known
 	Opens      time.Time
+	Lottery    bool // the sale lets its shoppers in one after another, by their passes
 
 	InFlight int           // purchases at a time, and other calls; more wait, and their waiting counts
-	Limit    time.Duration // for the rush, from the first arrival on
+	Limit    time.Duration // for the rush, from the first arrival on; in a lottery the time until the last turn comes on top
 	Patience time.Duration // for an order to be written, and for units to come back; 0 is a minute
 
 	// Pay pays an order, true once the payment is accepted. Nil: nobody can pay.
@@ -76,6 +77,9 @@ type person struct {
 	state   string // at the end
 	lost    bool   // counted already
 	written bool   // seen
+
+	pass string    // in a lottery
+	turn time.Time // the pass is good from then on
 }
 
 // Run lets the crowd in and returns the judged report. An error means that there is
@@ -90,7 +94,7 @@ func Run(ctx context.Context, cfg Config, target Target) (*report.Report, error)
 		item: strconv.FormatInt(cfg.Item, 10), sale: strconv.FormatInt(cfg.Sale, 10),
 		record: report.NewRecorder(report.Report{
 			Way: cfg.Way, Target: cfg.Target, Parts: []string{fmt.Sprintf("%d/%d", cfg.Part, cfg.Parts)}, Seed: cfg.Seed,
-			OpensAt: cfg.Opens.UTC(), Shoppers: len(numbers), Units: cfg.Units, Habits: cfg.Habits, Notes: cfg.Notes,
+			OpensAt: cfg.Opens.UTC(), Lottery: cfg.Lottery, Shoppers: len(numbers), Units: cfg.Units, Habits: cfg.Habits, Notes: cfg.Notes,
 		}),
 	}
 	watching, stop := context.WithCancel(ctx)
@@ -98,6 +102,10 @@ func Run(ctx context.Context, cfg Config, target Target) (*report.Report, error)
 	watchers.Go(func() { c.tell(watching) })
 	if c.Rows != nil {
 		watchers.Go(func() { c.watch(watching) })
+	}
+	if c.Lottery {
+		c.drawLots(ctx, numbers)
+		c.takeTurns(numbers, arrivals)
 	}
 	c.rush(ctx, numbers, arrivals)
 	c.say("all have had their turn; counting")
@@ -121,7 +129,11 @@ func (c *crowd) rush(ctx context.Context, numbers []int32, arrivals []time.Durat
 	if len(arrivals) == 0 {
 		return
 	}
-	ctx, cancel := context.WithDeadline(ctx, c.Opens.Add(arrivals[0]).Add(c.Limit))
+	limit := c.Limit
+	if c.Lottery {
+		limit += max(0, arrivals[len(arrivals)-1])
+	}
+	ctx, cancel := context.WithDeadline(ctx, c.Opens.Add(arrivals[0]).Add(limit))
 	defer cancel()
 	var inside sync.WaitGroup
 	for i, number := range numbers {
@@ -129,7 +141,8 @@ func (c *crowd) rush(ctx context.Context, numbers []int32, arrivals []time.Durat
 			c.leaveOutside(numbers[i:])
 			break
 		}
-		inside.Go(func() { c.live(ctx, int(number)) })
+		arrived := c.Opens.Add(arrivals[i])
+		inside.Go(func() { c.live(ctx, int(number), arrived) })
 	}
 	inside.Wait()
 }
@@ -184,9 +197,13 @@ func (c *crowd) enter(ctx context.Context, wanted time.Time, places chan struct{
 }
 
 func sample(action Action, a Answer, wanted, sent, ended time.Time) report.Sample {
-	s := report.Sample{Wanted: wanted, Sent: sent, Ended: ended, Answer: action.Method() + " none"}
+	name := action.Method()
+	if action == Admission {
+		name = "PASS"
+	}
+	s := report.Sample{Wanted: wanted, Sent: sent, Ended: ended, Answer: name + " none"}
 	if a.Code != 0 {
-		s.Answer = action.Method() + " " + strconv.Itoa(a.Code)
+		s.Answer = name + " " + strconv.Itoa(a.Code)
 		if a.Error != "" {
 			s.Answer += " " + a.Error
 		}
@@ -194,6 +211,8 @@ func sample(action Action, a Answer, wanted, sent, ended time.Time) report.Sampl
 	switch {
 	case action == Cancel:
 		s.Kind = report.Settle
+	case action == Admission:
+		s.Kind = report.Pass
 	case action != Purchase:
 		s.Kind, s.Series = report.Poll, report.SeenPoll
 	case a.Code == 202:

@@ -38,9 +38,8 @@ func (c *crowd) shopper(number int) *shopper {
 }
 
 // live is a shopper's whole story.
-func (c *crowd) live(ctx context.Context, number int) {
+func (c *crowd) live(ctx context.Context, number int, arrived time.Time) {
 	s := c.shopper(number)
-	arrived := c.Opens.Add(s.arrival)
 	c.record.Count(report.Arrived, arrived)
 	c.settle(s.person, s.buy(ctx, arrived))
 	s.unknown, s.told = s.doubted.Load(), s.came.Load()
@@ -51,6 +50,7 @@ func (c *crowd) live(ctx context.Context, number int) {
 
 // buy presses until the answer is final.
 func (s *shopper) buy(ctx context.Context, wanted time.Time) report.Class {
+	s.admit(ctx)
 	a := s.firstPress(ctx, wanted)
 	for tries := 1; ; a = s.press(ctx, wanted) {
 		if s.dropOut {
@@ -69,6 +69,8 @@ func (s *shopper) buy(ctx context.Context, wanted time.Time) report.Class {
 		if !sleepUntil(ctx, wanted) {
 			return report.Unfinished
 		}
+		s.turned(a)
+		s.admit(ctx)
 	}
 }
 
@@ -94,14 +96,16 @@ func (s *shopper) final(a Answer) (report.Class, bool) {
 	}
 }
 
-// again is when to press again: at the opening, or after the wait that the answer
+// again is when to press again: at the opening, at the own turn, or after the wait that the answer
 // asks for, or a growing one; never all at the same moment.
 func (s *shopper) again(a Answer, tries int) time.Time {
 	now := time.Now()
 	if a.Code == 403 {
 		at := now.Add(max(a.RetryAfter, 100*time.Millisecond))
-		if !a.OpensAt.IsZero() && a.OpensAt.After(now) {
-			at = a.OpensAt
+		for _, later := range []time.Time{a.OpensAt, a.NotBefore} {
+			if later.After(now) {
+				at = later
+			}
 		}
 		return at.Add(s.upTo(time.Second)) // as late as the page's next look at the sale
 	}
@@ -131,9 +135,12 @@ func (s *shopper) firstPress(ctx context.Context, wanted time.Time) Answer {
 }
 
 func (s *shopper) press(ctx context.Context, wanted time.Time) Answer {
-	a := s.call(ctx, wanted, Call{Purchase, s.item, s.Token(s.number), s.key})
+	a := s.call(ctx, wanted, Call{Action: Purchase, ID: s.item, Token: s.Token(s.number), Key: s.key, Pass: s.pass})
 	if a.unknown() {
 		s.doubted.Store(true)
+	}
+	if a.Code == 202 {
+		s.judgeTurn(time.Now())
 	}
 	if a.Code == 202 && s.came.CompareAndSwap(false, true) {
 		s.record.Accepted(time.Now())
@@ -169,7 +176,7 @@ func (s *shopper) follow(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.Patience)
 	defer cancel()
 	for wanted := time.Now(); ; wanted = time.Now().Add(pollEvery + s.upTo(pollEvery/5)) {
-		a := s.call(ctx, wanted, Call{Status, s.order, s.Token(s.number), ""})
+		a := s.call(ctx, wanted, Call{Action: Status, ID: s.order, Token: s.Token(s.number)})
 		switch {
 		case ctx.Err() != nil:
 			return false
@@ -229,7 +236,7 @@ func (s *shopper) pay(ctx context.Context, wanted time.Time) {
 
 func (s *shopper) cancel(ctx context.Context, wanted time.Time) {
 	for tries := 1; tries <= maxTries; tries++ {
-		a := s.call(ctx, wanted, Call{Cancel, s.order, s.Token(s.number), ""})
+		a := s.call(ctx, wanted, Call{Action: Cancel, ID: s.order, Token: s.Token(s.number)})
 		if a.Code == 200 && s.isOwn(a) && a.Status == "CANCELLED" {
 			s.must = "CANCELLED"
 			s.record.Count(report.SeenCancelled, time.Now())

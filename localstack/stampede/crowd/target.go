@@ -17,14 +17,15 @@ type Action int
 
 // The actions, and what a call's ID is.
 const (
-	Purchase Action = iota // an item's
-	Status                 // an order's
-	Cancel                 // an order's
-	MyOrder                // a sale's
+	Purchase  Action = iota // an item's
+	Status                  // an order's
+	Cancel                  // an order's
+	MyOrder                 // a sale's
+	Admission               // a sale's
 )
 
 // Method is the action's HTTP method.
-func (a Action) Method() string { return [...]string{"POST", "GET", "DELETE", "GET"}[a] }
+func (a Action) Method() string { return [...]string{"POST", "GET", "DELETE", "GET", "POST"}[a] }
 
 // Path is where the action is, for an id.
 func (a Action) Path(id string) string {
@@ -33,6 +34,8 @@ func (a Action) Path(id string) string {
 		return "/api/flash-sales/items/" + id + "/purchase"
 	case MyOrder:
 		return "/api/flash-sales/" + id + "/my-order"
+	case Admission:
+		return "/api/flash-sales/" + id + "/admission"
 	default:
 		return "/api/flash-sales/orders/" + id
 	}
@@ -44,6 +47,7 @@ type Call struct {
 	ID     string
 	Token  string
 	Key    string // Idempotency-Key; "" sends none
+	Pass   string // X-Admission-Pass; "" sends none
 }
 
 // An Answer is what a shopper's page reads.
@@ -58,6 +62,9 @@ type Answer struct {
 	SaleID  int64     `json:"saleId"`
 	Payable bool      `json:"payable"`
 	OpensAt time.Time `json:"opensAt"`
+
+	Pass      string    `json:"pass"`
+	NotBefore time.Time `json:"notBefore"` // the shopper's turn
 }
 
 // ReadAnswer reads a body. One that is not the API's JSON leaves the code alone.

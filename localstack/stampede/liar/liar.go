@@ -38,11 +38,19 @@ const (
 	Breaks         Lie = "breaks now and then"
 	OnlyBusy       Lie = "never answers anything but try again"
 	HadBefore      Lie = "refuses all for orders that they do not have"
+	AdmitsEarly    Lie = "sells before a shopper's turn"
+	NeverAdmits    Lie = "takes no pass for good"
 
 	// No lies: networks and overloaded systems do so.
 	Flaky   Lie = "does the work and loses the answer"
 	GivesUp Lie = "gives a purchase up and shows it as rejected"
+
+	// Draws is honest, and draws lots as the two that lie about passes do.
+	Draws Lie = "draws lots"
 )
+
+// turns is when the last shopper's begins, after asking for a pass.
+const turns = 4 * time.Second
 
 // A Shop is the sale. The bearer token is the shopper's name.
 type Shop struct {
@@ -53,6 +61,7 @@ type Shop struct {
 	orders map[string]*order // by shopper
 	ids    int
 	calls  int
+	turns  map[string]time.Time // by shopper, who has asked for a pass
 }
 
 type order struct {
@@ -63,7 +72,7 @@ type order struct {
 
 // New puts units on sale.
 func New(lie Lie, units int) *Shop {
-	return &Shop{lie: lie, units: units, orders: map[string]*order{}}
+	return &Shop{lie: lie, units: units, orders: map[string]*order{}, turns: map[string]time.Time{}}
 }
 
 // Held counts orders that hold a unit.
@@ -115,9 +124,19 @@ func (s *Shop) answer(r *http.Request) (int, fields) {
 	case isPay:
 		return s.pay(paid)
 	case path == fmt.Sprint(Sale):
-		return 200, fields{"opensAt": time.Now().Add(-time.Minute), "items": []fields{{"itemId": Item}}}
+		return 200, fields{"opensAt": time.Now().Add(-time.Minute), "admission": s.draws(), "items": []fields{{"itemId": Item}}}
 	case s.lie == OnlyBusy:
 		return 503, fields{"error": "TRY_AGAIN"}
+	case path == fmt.Sprintf("%d/admission", Sale):
+		if s.turns[shopper].IsZero() {
+			s.turns[shopper] = time.Now().Add(turns * time.Duration(1+len(s.turns)%5) / 5)
+		}
+		return 200, fields{"pass": "pass-of-" + shopper, "notBefore": s.turns[shopper]}
+	case path == fmt.Sprintf("items/%d/purchase", Item) && !s.admitted(shopper, r.Header.Get("X-Admission-Pass")):
+		if turn := s.turns[shopper]; turn.After(time.Now()) {
+			return 403, fields{"error": "ADMISSION_REQUIRED", "notBefore": turn}
+		}
+		return 403, fields{"error": "ADMISSION_REQUIRED"}
 	case path == fmt.Sprintf("items/%d/purchase", Item):
 		return s.purchase(shopper, r.Header.Get("Idempotency-Key"))
 	case path == fmt.Sprintf("%d/my-order", Sale):
@@ -134,6 +153,18 @@ func (s *Shop) answer(r *http.Request) (int, fields) {
 		return 404, fields{"error": "UNKNOWN_ORDER"}
 	}
 	return 404, fields{"error": "NOT_FOUND"}
+}
+
+func (s *Shop) draws() bool { return s.lie == Draws || s.lie == AdmitsEarly || s.lie == NeverAdmits }
+
+func (s *Shop) admitted(shopper, pass string) bool {
+	switch {
+	case !s.draws(), s.lie == AdmitsEarly:
+		return true
+	case s.lie == NeverAdmits:
+		return false
+	}
+	return pass == "pass-of-"+shopper && !s.turns[shopper].After(time.Now())
 }
 
 func (s *Shop) purchase(shopper, key string) (int, fields) {

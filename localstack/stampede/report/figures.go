@@ -106,7 +106,7 @@ type latencyRow struct {
 	Corrected, Plain []string
 }
 
-var kindNames = map[Kind]string{Accepted: "202", Refusal: "refusal", Busy: "try again", Poll: "poll", Settle: "pay, cancel"}
+var kindNames = map[Kind]string{Accepted: "202", Refusal: "refusal", Busy: "try again", Poll: "poll", Settle: "pay, cancel", Pass: "pass"}
 
 func (r *Report) latencyRows() (rows []latencyRow) {
 	for _, kind := range Kinds {

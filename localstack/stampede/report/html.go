@@ -131,6 +131,10 @@ func (r *Report) parameters() []tile {
 	if r.Units > 0 {
 		units = grouped(r.Units)
 	}
+	admitted := "all at the opening"
+	if r.Lottery {
+		admitted = "by lottery, each at the own turn"
+	}
 	share := func(s float64) string { return plain(100*s) + " %" }
 	return []tile{
 		{r.OpensAt.Format(time.RFC3339), "opening"},
@@ -138,6 +142,7 @@ func (r *Report) parameters() []tile {
 		{strings.Join(r.Parts, ", "), "parts"},
 		{fmt.Sprint(r.Seed), "seed"},
 		{fmt.Sprintf("%s up to %s before, the others within %s after", share(h.EarlyShare), time.Duration(h.Early), time.Duration(h.Spread)), "arrivals"},
+		{admitted, "admitted"},
 		{share(h.Double), "click twice"},
 		{share(h.DropOut), "leave without reading"},
 		{share(h.Pay), "of the buyers pay"},

@@ -48,6 +48,9 @@ func (r *Report) Judge() {
 			grouped(told), grouped(distinct), grouped(rows), grouped(system.Rows["REJECTED"]-o.Ends["REJECTED"]))
 	}
 	judge("Every order is written", true, o.Unopened == 0, "%d never payable", o.Unopened)
+	if r.Lottery {
+		judge("Nobody buys before the own turn", true, o.Early == 0, "%d before it", o.Early)
+	}
 	judge("Payments and cancels last", true, o.Undone == 0, "%d undone", o.Undone)
 
 	undersold := 0
@@ -93,6 +96,7 @@ var expected = []string{
 	"POST none", "POST 202", "POST 403 SALE_NOT_OPEN", "POST 403 ADMISSION_REQUIRED", "POST 409 ALREADY_PURCHASED", "POST 410 SOLD_OUT",
 	"POST 410 SALE_CLOSED", "POST 429", "POST 503", "POST 504", "GET none", "GET 200", "GET 404 NO_ORDER", "GET 429", "GET 503", "GET 504",
 	"DELETE none", "DELETE 200", "DELETE 409 ORDER_NOT_CANCELLABLE", "DELETE 429", "DELETE 503", "DELETE 504", "PAY accepted", "PAY none",
+	"PASS none", "PASS 200", "PASS 410 SALE_CLOSED",
 }
 
 func (r *Report) strange() (found []string) {

@@ -17,10 +17,11 @@ const (
 	Busy     Kind = "busy"    // purchases answered 429 or 503, or not at all
 	Poll     Kind = "poll"    // of an order's status
 	Settle   Kind = "settle"  // payments and cancels
+	Pass     Kind = "pass"    // admission passes
 )
 
 // Kinds in the order in which they are shown.
-var Kinds = []Kind{Accepted, Refusal, Busy, Poll, Settle}
+var Kinds = []Kind{Accepted, Refusal, Busy, Poll, Settle, Pass}
 
 // Percentiles that are shown; the maximum comes on top.
 var Percentiles = []float64{50, 90, 99, 99.9, 99.99}

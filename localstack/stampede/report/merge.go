@@ -16,7 +16,7 @@ func Merge(parts ...*Report) (*Report, error) {
 	}
 	first := parts[0]
 	r := NewRecorder(Report{
-		Way: first.Way, Target: first.Target, Seed: first.Seed, OpensAt: first.OpensAt, Units: first.Units, Habits: first.Habits,
+		Way: first.Way, Target: first.Target, Seed: first.Seed, OpensAt: first.OpensAt, Lottery: first.Lottery, Units: first.Units, Habits: first.Habits,
 	})
 	all := &r.report
 	for _, p := range parts {
@@ -36,8 +36,8 @@ func Merge(parts ...*Report) (*Report, error) {
 }
 
 func (r *Report) add(p *Report) error {
-	if p.Seed != r.Seed || !p.OpensAt.Equal(r.OpensAt) || p.Units != r.Units || p.Target != r.Target || p.Habits != r.Habits {
-		return fmt.Errorf("report: part %s is of another run: seed, opening, units, target and habits must be the same", strings.Join(p.Parts, ", "))
+	if p.Seed != r.Seed || !p.OpensAt.Equal(r.OpensAt) || p.Units != r.Units || p.Target != r.Target || p.Habits != r.Habits || p.Lottery != r.Lottery {
+		return fmt.Errorf("report: part %s is of another run: seed, opening, lottery, units, target and habits must be the same", strings.Join(p.Parts, ", "))
 	}
 	r.Parts = append(r.Parts, p.Parts...)
 	r.Shoppers += p.Shoppers
@@ -51,6 +51,7 @@ func (r *Report) add(p *Report) error {
 	o.Foreign += q.Foreign
 	o.Double += q.Double
 	o.Undone += q.Undone
+	o.Early += q.Early
 	o.SoldOutLast = o.SoldOutLast || q.SoldOutLast
 	o.IDs = append(o.IDs, q.IDs...)
 	o.AcceptedMs = append(o.AcceptedMs, q.AcceptedMs...)

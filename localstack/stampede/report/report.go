@@ -13,7 +13,7 @@ import (
 )
 
 // Schema is the version of the JSON form, described in docs/loadtest.md.
-const Schema = 1
+const Schema = 2
 
 // A Class is what became of a shopper. Each is in exactly one.
 type Class string
@@ -42,6 +42,7 @@ type Report struct {
 	Parts    []string  `json:"parts"`  // such as 2/8
 	Seed     uint64    `json:"seed"`
 	OpensAt  time.Time `json:"opensAt"`
+	Lottery  bool      `json:"lottery"`  // the sale admits its shoppers one after another
 	Shoppers int       `json:"shoppers"` // of these parts
 	Units    int       `json:"units"`    // 0: not known, so over- and underselling are not judged
 	Habits   Habits    `json:"habits"`
@@ -94,6 +95,7 @@ type Orders struct {
 	Foreign int `json:"foreign"` // answers that showed another order, item or sale than the one asked for
 	Double  int `json:"double"`  // second orders of a shopper
 	Undone  int `json:"undone"`  // payments or cancels that were accepted and did not last
+	Early   int `json:"early"`   // 202s before the shopper's turn in the lottery
 
 	// SoldOutLast tells that after the rush a shopper pressed once more and heard
 	// "sold out": whatever was left then was undersold.

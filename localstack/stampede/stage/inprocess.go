@@ -17,6 +17,7 @@ import (
 	"flashsale/localstack/dev/shop"
 	"flashsale/localstack/stampede/target"
 	"flashsale/migrations"
+	"flashsale/shared/config"
 	"flashsale/shared/webhook"
 )
 
@@ -47,6 +48,7 @@ func (s *Stage) openShop(ctx context.Context, on Servers, log *slog.Logger) erro
 		return err
 	}
 	cfg.JWKS, cfg.Issuer, cfg.OrderIDSecret = string(keys), provider.Issuer(), rand.Text()
+	cfg.Admission.PassKeys, cfg.Admission.Lottery = []config.Secret{config.Secret("stampede:" + rand.Text())}, config.Secret(rand.Text())
 	if s.Shop, err = shop.Open(ctx, cfg); err != nil {
 		return err
 	}

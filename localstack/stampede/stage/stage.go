@@ -45,6 +45,7 @@ type Stage struct {
 	pay          func(ctx context.Context, orderID string) bool
 
 	sale, item int64
+	lottery    bool
 	closers    []func()
 }
 
@@ -89,16 +90,17 @@ func (s *Stage) Login(ctx context.Context, n int, out io.Writer) ([]string, erro
 }
 
 // Start creates and loads the sale, and starts what works in the background.
-func (s *Stage) Start(ctx context.Context, units int, opens time.Time) error {
+// With a lottery it admits its shoppers one after another over that time.
+func (s *Stage) Start(ctx context.Context, units int, opens time.Time, lottery time.Duration) error {
 	id := mrand.Int64N(1<<32-1) + 1
 	s.item = mrand.Int64N(1<<52) + 1
-	text := fmt.Sprintf(`{"id":%d,"name":"Stampede","opensAt":%q,"closesAt":"+2h","items":[
+	text := fmt.Sprintf(`{"id":%d,"name":"Stampede","opensAt":%q,"closesAt":"+2h","spread":%q,"items":[
 		{"id":%d,"productId":1,"name":"it","quantity":%d,"price":%q,"currency":%q}]}`,
-		id, opens.UTC().Format(time.RFC3339Nano), s.item, units, price, currency)
+		id, opens.UTC().Format(time.RFC3339Nano), lottery, s.item, units, price, currency)
 	if err := s.administer(ctx, map[string]any{"action": "create", "sale": json.RawMessage(text)}, nil); err != nil {
 		return err
 	}
-	s.sale = id
+	s.sale, s.lottery = id, lottery > 0
 	if err := s.administer(ctx, map[string]any{"action": "load", "saleId": id}, nil); err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (s *Stage) SaleID() int64 { return s.sale }
 // way to it.
 func (s *Stage) Attract(cfg crowd.Config) (crowd.Config, crowd.Target) {
 	cfg.Way, cfg.Target = s.way, s.address
-	cfg.Sale, cfg.Item = s.sale, s.item
+	cfg.Sale, cfg.Item, cfg.Lottery = s.sale, s.item, s.lottery
 	cfg.Pay, cfg.Rows, cfg.System = s.pay, s.rows, s.System
 	return cfg, s.target
 }

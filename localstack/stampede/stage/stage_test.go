@@ -19,7 +19,7 @@ import (
 // TestStampede is a small one against the real functions on real servers.
 func TestStampede(t *testing.T) {
 	t.Parallel()
-	const shoppers, units = 2000, 100
+	const shoppers, units, lottery = 2000, 100, 2 * time.Second
 	own, err := stage.Open(t.Context(), stage.Servers{
 		Redis: servers.RedisURL(t), Brokers: servers.KafkaBrokers(t), Database: servers.DatabaseURL(t),
 	}, slog.New(slog.DiscardHandler))
@@ -33,7 +33,7 @@ func TestStampede(t *testing.T) {
 		t.Fatal(err)
 	}
 	opens := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
-	if err := own.Start(t.Context(), units, opens); err != nil {
+	if err := own.Start(t.Context(), units, opens, lottery); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { forget(own) })
@@ -56,8 +56,9 @@ func TestStampede(t *testing.T) {
 		t.Errorf("the system's own account: %+v, want %d orders that hold a unit", r.System, units)
 	}
 	// The run must have had in it what it is about.
-	if r.Orders.Ends["PAID"] == 0 || r.Orders.Ends["CANCELLED"] == 0 || r.Answers["POST 403 SALE_NOT_OPEN"] == 0 || r.Answers["POST 410 SOLD_OUT"] == 0 {
-		t.Errorf("ends %v, answers %v; want some paid, cancelled, too early, sold out", r.Orders.Ends, r.Answers)
+	if r.Orders.Ends["PAID"] == 0 || r.Orders.Ends["CANCELLED"] == 0 || r.Answers["POST 403 SALE_NOT_OPEN"] == 0 || r.Answers["POST 410 SOLD_OUT"] == 0 ||
+		r.Answers["POST 403 ADMISSION_REQUIRED"] == 0 || r.Answers["PASS 200"] < shoppers {
+		t.Errorf("ends %v, answers %v; want some paid, cancelled, too early, before their turn, sold out, and a pass for each", r.Orders.Ends, r.Answers)
 	}
 	if got, want := len(r.Orders.WrittenMs), r.System.Total()-r.System.Rows["REJECTED"]; got != want {
 		t.Errorf("rows: seen %d, the system has %d", got, want)

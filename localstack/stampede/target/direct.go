@@ -21,21 +21,29 @@ import (
 // the development server's gateway, byte by byte, except for the shopper's own parts:
 // making each from an HTTP request would cost more than many an answer.
 type Direct struct {
-	forms map[crowd.Action]form
+	forms map[kind]form
 	last  atomic.Pointer[refusal]
 }
 
 // NewDirect takes the functions by their folders' names.
 func NewDirect(functions map[string]lambda.Invoke) (*Direct, error) {
-	d := &Direct{forms: map[crowd.Action]form{}}
-	for _, action := range []crowd.Action{crowd.Purchase, crowd.Status, crowd.Cancel, crowd.MyOrder} {
-		f, err := record(action, functions)
+	d := &Direct{forms: map[kind]form{}}
+	for _, k := range []kind{
+		{crowd.Purchase, false}, {crowd.Purchase, true}, {crowd.Status, false}, {crowd.Cancel, false}, {crowd.MyOrder, false}, {crowd.Admission, false},
+	} {
+		f, err := record(k, functions)
 		if err != nil {
 			return nil, err
 		}
-		d.forms[action] = f
+		d.forms[k] = f
 	}
 	return d, nil
+}
+
+// A kind of call has events of one form.
+type kind struct {
+	action crowd.Action
+	pass   bool // it brings an admission pass
 }
 
 // A form is an event with gaps.
@@ -51,13 +59,14 @@ const (
 	id = iota
 	token
 	key
+	pass
 	requestID
 )
 
-var marks = [...]string{id: "gap-of-the-id", token: "gap.of.token", key: "gap-of-the-key"}
+var marks = [...]string{id: "gap-of-the-id", token: "gap.of.token", key: "gap-of-the-key", pass: "gap-of-the-pass"}
 
 // record lets the gateway make an event and finds the gaps in it.
-func record(action crowd.Action, functions map[string]lambda.Invoke) (form, error) {
+func record(k kind, functions map[string]lambda.Invoke) (form, error) {
 	var f form
 	var event []byte
 	listeners := make(map[string]lambda.Invoke, len(functions))
@@ -67,10 +76,13 @@ func record(action crowd.Action, functions map[string]lambda.Invoke) (form, erro
 			return []byte(`{"statusCode":200,"body":""}`), nil
 		}
 	}
-	request := httptest.NewRequest(action.Method(), action.Path(marks[id]), http.NoBody)
+	request := httptest.NewRequest(k.action.Method(), k.action.Path(marks[id]), http.NoBody)
 	request.Header.Set("Authorization", "Bearer "+marks[token])
-	if action == crowd.Purchase {
+	if k.action == crowd.Purchase {
 		request.Header.Set("Idempotency-Key", marks[key])
+	}
+	if k.pass {
+		request.Header.Set("X-Admission-Pass", marks[pass])
 	}
 	w := httptest.NewRecorder()
 	gateway.New(shop.Routes, listeners, slog.New(slog.DiscardHandler)).ServeHTTP(w, request)
@@ -101,8 +113,8 @@ func (f *form) split(event []byte, marks []string) {
 }
 
 // event fills the gaps. What comes into them needs no escapes.
-func (f *form) event(fill [4]string) []byte {
-	b := make([]byte, 0, f.size+2*len(fill[token])+64)
+func (f *form) event(fill [5]string) []byte {
+	b := make([]byte, 0, f.size+2*(len(fill[token])+len(fill[pass]))+64)
 	for i, gap := range f.gaps {
 		b = append(b, f.parts[i]...)
 		b = append(b, fill[gap]...)
@@ -118,8 +130,8 @@ type refusal struct {
 
 // Answer calls the function. As with Lambda, a caller who goes away does not stop it.
 func (d *Direct) Answer(ctx context.Context, c crowd.Call) crowd.Answer {
-	f := d.forms[c.Action]
-	text, err := f.invoke(context.WithoutCancel(ctx), f.event([4]string{c.ID, c.Token, c.Key, lambda.RequestID()}))
+	f := d.forms[kind{c.Action, c.Pass != ""}]
+	text, err := f.invoke(context.WithoutCancel(ctx), f.event([5]string{c.ID, c.Token, c.Key, c.Pass, lambda.RequestID()}))
 	if err != nil {
 		return crowd.Answer{Code: http.StatusBadGateway}
 	}

@@ -48,6 +48,9 @@ func (h *HTTP) Answer(ctx context.Context, c crowd.Call) crowd.Answer {
 	if c.Key != "" {
 		request.Header.Set("Idempotency-Key", c.Key)
 	}
+	if c.Pass != "" {
+		request.Header.Set("X-Admission-Pass", c.Pass)
+	}
 	code, header, body := h.do(request)
 	return crowd.ReadAnswer(code, seconds(header.Get("Retry-After")), body)
 }

@@ -14,6 +14,7 @@ import (
 type Sale struct {
 	OpensAt time.Time
 	Item    int64
+	Lottery bool // shoppers need passes
 }
 
 // Look asks a target for its sale. Without an item's id it must have one item only.
@@ -28,15 +29,16 @@ func Look(ctx context.Context, base string, sale, item int64) (Sale, error) {
 		return Sale{}, fmt.Errorf("target: GET %s: status %d, want 200 (0 is no answer)", at, code)
 	}
 	var seen struct {
-		OpensAt time.Time
-		Items   []struct{ ItemID int64 }
+		OpensAt   time.Time
+		Admission bool
+		Items     []struct{ ItemID int64 }
 	}
 	if err := json.Unmarshal(body, &seen); err != nil {
 		return Sale{}, fmt.Errorf("target: GET %s: %w", at, err)
 	}
 	for _, it := range seen.Items {
 		if it.ItemID == item || item == 0 && len(seen.Items) == 1 {
-			return Sale{seen.OpensAt, it.ItemID}, nil
+			return Sale{seen.OpensAt, it.ItemID, seen.Admission}, nil
 		}
 	}
 	return Sale{}, fmt.Errorf("target: the sale has %d items, and -item %d names none of them", len(seen.Items), item)

@@ -20,6 +20,8 @@ import (
 
 var calls = []crowd.Call{
 	{Action: crowd.Purchase, ID: "1001", Token: "a.token.here", Key: "a key"},
+	{Action: crowd.Purchase, ID: "1001", Token: "a.token.here", Key: "a key", Pass: "a-pass.of_it"},
+	{Action: crowd.Admission, ID: "7", Token: "a.token.here"},
 	{Action: crowd.Status, ID: "01a22897-b9e8-8427-85fa-c695840bd93d", Token: "b.token.x"},
 	{Action: crowd.Cancel, ID: "01a22897-b9e8-8427-85fa-c695840bd93d", Token: "b.token.x"},
 	{Action: crowd.MyOrder, ID: "7", Token: "c.token.y"},
@@ -65,6 +67,9 @@ func TestDirectEvents(t *testing.T) {
 		if c.Key != "" {
 			request.Header.Set("Idempotency-Key", c.Key)
 		}
+		if c.Pass != "" {
+			request.Header.Set("X-Admission-Pass", c.Pass)
+		}
 		api.ServeHTTP(httptest.NewRecorder(), request)
 		smooth(got.event)
 		smooth(want.event)
@@ -101,6 +106,7 @@ func TestAnswers(t *testing.T) {
 		"202":      {`{"statusCode":202,"headers":{"Retry-After":"1"},"body":"{\"orderId\":\"o\",\"status\":\"PENDING\"}"}`, crowd.Answer{Code: 202, RetryAfter: time.Second, OrderID: "o", Status: "PENDING"}},
 		"410":      {`{"statusCode":410,"headers":{},"body":"{\"error\":\"SOLD_OUT\"}"}`, crowd.Answer{Code: 410, Error: "SOLD_OUT"}},
 		"status":   {`{"statusCode":200,"body":"{\"orderId\":\"o\",\"status\":\"PAID\",\"itemId\":1,\"saleId\":2,\"payable\":true}"}`, crowd.Answer{Code: 200, OrderID: "o", Status: "PAID", ItemID: 1, SaleID: 2, Payable: true}},
+		"a pass":   {`{"statusCode":200,"body":"{\"pass\":\"p\",\"notBefore\":\"2026-12-01T18:00:00Z\"}"}`, crowd.Answer{Code: 200, Pass: "p", NotBefore: time.Date(2026, 12, 1, 18, 0, 0, 0, time.UTC)}},
 		"a page":   {`{"statusCode":200,"body":"<html>"}`, crowd.Answer{Code: 200}},
 		"no proxy": {`{"orderId":"o"}`, crowd.Answer{Code: 502}},
 		"no JSON":  {`oops`, crowd.Answer{Code: 502}},
