@@ -45,20 +45,31 @@ local function enlist(userId)
   redis.call('SETRANGE', winners, 32, string.format('%016.0f', added) .. string.sub(chain, 1, 16))
 end
 
+local users = {}
+for i = FIRST, #ARGV, STEP do users[#users + 1] = ARGV[i + 1] end
+
+-- All holds are read by one call and written by one; what is claimed here is seen by what comes after it.
+local held, claimed, n = {}, {}, 1
+if loaded then
+  for i, hold in ipairs(redis.call('HMGET', holds, unpack(users))) do held[users[i]] = hold end
+end
+
+local function set(userId, hold)
+  held[userId] = hold
+  claimed[n], claimed[n + 1], n = userId, hold, n + 2
+end
+
 local function claim(orderId, userId, itemId, reservedAt)
   if not loaded then return UNGUARDED end
-  local hold = redis.call('HGET', holds, userId)
-  if hold then
-    local ownOrder, item, rest = string.match(hold, '^(%S+) (%S+) %S (.+)$')
-    if ownOrder == orderId then
-      redis.call('HSET', holds, userId, orderId .. ' ' .. item .. ' C ' .. rest)
-      return CLAIMED
-    end
+  local hold = held[userId]
+  if hold and string.find(hold, orderId, 1, true) == 1 then -- no order id begins another
+    set(userId, string.gsub(hold, ' R ', ' C ', 1))
+    return CLAIMED
   end
   if not adopt and redis.call('ZSCORE', released, orderId) then return DROPPED end
   if hold then return SUPERSEDED end
   redis.call('HINCRBY', stock, itemId, -1)
-  redis.call('HSET', holds, userId, orderId .. ' ' .. itemId .. ' C ' .. reservedAt .. ' - -')
+  set(userId, orderId .. ' ' .. itemId .. ' C ' .. reservedAt .. ' - -')
   redis.call('ZADD', unconfirmed, look, userId)
   if filter > HEADER then enlist(userId) end
   return CLAIMED
@@ -68,4 +79,5 @@ local outcomes = {}
 for i = FIRST, #ARGV, STEP do
   outcomes[#outcomes + 1] = claim(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
 end
+if #claimed > 0 then redis.call('HSET', holds, unpack(claimed)) end
 return outcomes

@@ -17,19 +17,31 @@ local STEP = 3
 
 local loaded = redis.call('HGET', meta, 'loaded')
 
+local users = {}
+for i = 1, #ARGV, STEP do users[#users + 1] = ARGV[i + 1] end
+
+-- All holds are read by one call and written by one.
+local held, confirmed, done, n = {}, {}, {}, 1
+if loaded then
+  for i, hold in ipairs(redis.call('HMGET', holds, unpack(users))) do held[users[i]] = hold end
+end
+
 local function confirm(orderId, userId, payBy)
-  local hold = loaded and redis.call('HGET', holds, userId)
-  if not hold then return NOT_HELD end
-  local ownOrder, item, reservedAt, idem = string.match(hold, '^(%S+) (%S+) %S (%S+) %S+ (%S+)$')
-  if ownOrder ~= orderId then return NOT_HELD end
-  redis.call('ZREM', unconfirmed, userId)
-  redis.call('HSET', holds, userId,
-    orderId .. ' ' .. item .. ' C ' .. reservedAt .. ' ' .. payBy .. ' ' .. idem)
+  local hold = held[userId]
+  if not hold or string.find(hold, orderId, 1, true) ~= 1 then return NOT_HELD end
+  local told, found = string.gsub(hold, ' %S (%S+) %S+ ', ' C %1 ' .. payBy .. ' ', 1)
+  if found == 0 then return NOT_HELD end
+  done[#done + 1] = userId
+  confirmed[n], confirmed[n + 1], n = userId, told, n + 2
   return CONFIRMED
 end
 
 local outcomes = {}
 for i = 1, #ARGV, STEP do
   outcomes[#outcomes + 1] = confirm(ARGV[i], ARGV[i + 1], ARGV[i + 2])
+end
+if #done > 0 then
+  redis.call('ZREM', unconfirmed, unpack(done))
+  redis.call('HSET', holds, unpack(confirmed))
 end
 return outcomes

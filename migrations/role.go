@@ -15,7 +15,7 @@ import (
 // tables is all that the functions touch: their rows, not the schema.
 var tables = []string{
 	"flash_sale", "flash_sale_pause", "flash_sale_item", "flash_sale_quota", "flash_sale_order",
-	"stock_release", "order_event", "payment", "operator_action",
+	"stock_release", "order_event", "order_placed", "payment", "operator_action",
 }
 
 // A Role is who the functions are in the database.

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"flashsale/shared/config"
@@ -92,7 +93,7 @@ type batch struct {
 
 // An entry is a readable record on its way to a row.
 type entry struct {
-	record orderlog.Record
+	record *orderlog.Record
 	placed sale.Placed
 	shards stock.Shards
 	reason string // why it is rejected without being written
@@ -114,14 +115,15 @@ func (b *batch) fail(ctx context.Context, what string, err error, entries ...ent
 	b.cause = errors.Join(b.cause, err)
 	b.Log.ErrorContext(ctx, "records must come again", "step", what, "records", len(entries), "error", err)
 	for _, e := range entries {
-		b.failed = append(b.failed, e.record)
+		b.failed = append(b.failed, *e.record)
 	}
 }
 
 // read decodes the records; what cannot be read goes to the dead letters.
 func (b *batch) read(ctx context.Context, records []orderlog.Record) []entry {
 	entries := make([]entry, 0, len(records))
-	for _, r := range records {
+	for i := range records {
+		r := &records[i]
 		placed, err := orderlog.Decode(r.Value)
 		if err == nil {
 			entries = append(entries, entry{record: r, placed: placed})
@@ -173,7 +175,7 @@ func (b *batch) endPoison(ctx context.Context, e entry) error {
 }
 
 func (b *batch) deadLetter(ctx context.Context, e entry) {
-	if err := b.Letters.Put(ctx, e.record, e.reason); err != nil {
+	if err := b.Letters.Put(ctx, *e.record, e.reason); err != nil {
 		b.fail(ctx, "dead letter", err, e)
 		return
 	}
@@ -216,6 +218,7 @@ func (b *batch) claim(ctx context.Context, entries []entry) (claimed, refused []
 			b.fail(ctx, "claim", err, group...)
 			continue
 		}
+		claimed = slices.Grow(claimed, len(group))
 		for i, e := range group {
 			switch outcomes[i] {
 			case stock.Claimed, stock.Unguarded:

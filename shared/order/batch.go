@@ -41,6 +41,15 @@ func (s *Store) WriteBatch(ctx context.Context, placed []sale.Placed) ([]Written
 	if len(placed) == 0 {
 		return nil, nil
 	}
+	written, err := s.writeNew(ctx, placed)
+	if err == nil && written == nil {
+		written, err = s.writeAny(ctx, placed)
+	}
+	return written, wrap("write batch", err)
+}
+
+// writeAny is the careful way, of a batch with others than new orders.
+func (s *Store) writeAny(ctx context.Context, placed []sale.Placed) ([]Written, error) {
 	b := newBatch(placed)
 	err := s.change(ctx, func(tx pgx.Tx) error {
 		if err := b.insert(ctx, tx, s.now()); err != nil {
@@ -52,12 +61,12 @@ func (s *Store) WriteBatch(ctx context.Context, placed []sale.Placed) ([]Written
 		return b.count(ctx, tx, s)
 	})
 	if err != nil {
-		return nil, wrap("write batch", err)
+		return nil, err
 	}
 	return b.answer(placed), nil
 }
 
-// A batch is the work of one WriteBatch: its distinct orders, by arrival.
+// A batch is the work of one writeAny: its distinct orders, by arrival.
 type batch struct {
 	placed  []sale.Placed
 	written map[sale.OrderID]Written
@@ -153,10 +162,7 @@ const tell = `
 // all in one round trip. If an item is full, that is undone and done again order by order.
 func (b *batch) count(ctx context.Context, tx pgx.Tx, s *Store) error {
 	fresh := b.with(ResultNew)
-	byItem := make(map[sale.ItemID]int64)
-	for _, p := range fresh {
-		byItem[p.ItemID]++
-	}
+	byItem := perItem(fresh)
 	told := idsOf(slices.Concat(fresh, b.with(ResultRejected)))
 	if len(told) == 0 {
 		return nil

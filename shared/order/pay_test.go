@@ -43,7 +43,9 @@ func (s *shop) events(t testing.TB, id sale.OrderID) string {
 	t.Helper()
 	var kinds string
 	err := s.pool.QueryRow(t.Context(), `
-		SELECT COALESCE(string_agg(kind, ' ' ORDER BY id), '') FROM order_event WHERE order_id = $1`, id.String()).Scan(&kinds)
+		SELECT COALESCE(string_agg(kind, ' ' ORDER BY id), '') FROM (
+			SELECT 0 AS id, 'placed' AS kind FROM order_placed WHERE $1::uuid = ANY(order_ids)
+			UNION ALL SELECT id, kind FROM order_event WHERE order_id = $1::uuid) story`, id.String()).Scan(&kinds)
 	if err != nil {
 		t.Fatalf("events: %v", err)
 	}

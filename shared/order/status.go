@@ -16,7 +16,7 @@ const orderColumns = `id, sale_id, item_id, user_id, status, COALESCE(reason, ''
 
 // An Event is one change of an order, as the shop is told of it.
 type Event struct {
-	ID      int64
+	ID      int64 // 0 for placed, unless it has a row of its own
 	OrderID sale.OrderID
 	Kind    string // placed, paid, expired, cancelled, rejected, refund_due
 	At      time.Time
@@ -57,7 +57,7 @@ func (s *Store) Active(ctx context.Context, id sale.ID) ([]Order, error) {
 }
 
 // History returns all of a shopper's orders in a sale, oldest first, and what
-// happened to them, in its sequence.
+// happened to them, by time. That an order was placed its own row says.
 func (s *Store) History(ctx context.Context, id sale.ID, userID string) ([]Order, []Event, error) {
 	orders, err := s.many(ctx, `sale_id = $1::bigint AND user_id = $2::text ORDER BY created_at, id`, int64(id), userID)
 	if err != nil {
@@ -68,8 +68,12 @@ func (s *Store) History(ctx context.Context, id sale.ID, userID string) ([]Order
 		ids[i] = o.ID
 	}
 	rows, err := s.pool.Query(ctx, `
+		SELECT 0 AS id, o.id AS order_id, 'placed' AS kind, o.created_at AS at, order_event_payload(o) AS payload
+		FROM flash_sale_order o WHERE o.id = ANY($1::uuid[]) AND o.status <> 'REJECTED'
+		UNION ALL
 		SELECT id, order_id, kind, at, payload FROM order_event
-		WHERE order_id = ANY($1::uuid[]) ORDER BY id`, uuids(ids))
+		WHERE order_id = ANY($1::uuid[]) AND kind <> 'placed'
+		ORDER BY at, id`, uuids(ids))
 	if err != nil {
 		return nil, nil, wrap("history", err)
 	}

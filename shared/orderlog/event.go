@@ -14,7 +14,7 @@ import (
 // An Event is one change of an order, for the shop. docs/events.md describes
 // its form in the topic.
 type Event struct {
-	Number      int64  // grows with each order's events, unique over all
+	Number      int64  // grows with each order's events; 0 for most that are placed
 	Kind        string // placed, paid, expired, cancelled, rejected, refund_due
 	OrderID     sale.OrderID
 	ItemID      sale.ItemID // zero, as is UserID, if the order has no row
@@ -41,8 +41,8 @@ type eventValue struct {
 	PaymentID string       `json:"paymentId,omitempty"`
 }
 
-// EncodeEvent makes the record's value. The event's id starts with the order's,
-// so that it stays unique where a restored database counts its events anew.
+// EncodeEvent makes the record's value. The event's id starts with the order's: it
+// is unique among orders that are placed, and where a restored database counts anew.
 func EncodeEvent(e Event) []byte {
 	return mustMarshal(eventValue{
 		Version: Version, EventID: e.OrderID.String() + "." + strconv.FormatInt(e.Number, 10), Type: "order." + e.Kind,

@@ -145,6 +145,37 @@ func TestLargeBatches(t *testing.T) {
 	})
 }
 
+// Within one call, too, a shopper's first order keeps the second from being claimed.
+func TestClaimTwoOrdersAtOnce(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f *fixture) {
+		f.load(t, 5)
+		lost, later := f.attempt("u1"), f.attempt("u1") // neither has a hold
+		held, other := f.attempt("u2"), f.attempt("u2")
+		f.reserve(t, held, stock.Reserved)
+		now := time.Now()
+		batch := []sale.Placed{placed(other, now), placed(lost, now), placed(later, now), placed(held, now), placed(lost, now)}
+		got, err := f.Claim(t.Context(), f.sh, batch)
+		want := []stock.ClaimOutcome{stock.Superseded, stock.Claimed, stock.Superseded, stock.Claimed, stock.Claimed}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("Claim = %v, %v; want %v", got, err, want)
+		}
+		var orders []stock.Confirmation
+		for _, p := range batch {
+			orders = append(orders, stock.Confirmation{OrderID: p.OrderID, UserID: p.UserID, PayBy: now})
+		}
+		if err := f.Confirm(t.Context(), f.sh, orders); err != nil {
+			t.Fatal(err)
+		}
+		f.wantItem(t, stock.ItemReport{Quota: 5, Stock: 3, Confirmed: 2})
+		for _, a := range []stock.Attempt{lost, held} {
+			if h, _, err := f.Hold(t.Context(), f.sh, a.UserID); err != nil || h.OrderID != a.OrderID || h.Unconfirmed {
+				t.Errorf("%s: got %+v, %v, want %s confirmed", a.UserID, h, err, a.OrderID)
+			}
+		}
+	})
+}
+
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, f *fixture) {

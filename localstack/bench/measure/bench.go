@@ -159,7 +159,7 @@ func (l lot) retire(ctx context.Context, s *shop.Shop) error {
 	}
 	for _, statement := range []string{
 		`UPDATE flash_sale_order SET status = 'CANCELLED', settled_at = now() WHERE sale_id = $1 AND status = 'PENDING'`,
-		`UPDATE order_event SET published_at = now() WHERE sale_id = $1 AND published_at IS NULL`,
+		`DELETE FROM order_placed p USING flash_sale_order o WHERE o.id = p.order_ids[1] AND o.sale_id = $1`,
 	} {
 		if _, err := s.Pool.Exec(ctx, statement, l.sale); err != nil {
 			return err
