@@ -3,14 +3,25 @@ package apigw_test
 import (
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"flashsale/shared/apigw"
 )
 
+// usual is an event of usual length: the golden one has a short token and agent.
+func usual(tb testing.TB) []byte {
+	tb.Helper()
+	token := strings.Repeat("eyJhbGci", 7) + "." + strings.Repeat("eyJhdWQi", 20) + "." + strings.Repeat("aoCOhhRh", 11)
+	return []byte(strings.NewReplacer(
+		"a.b.c", token,
+		"Mozilla/5.0", "Mozilla/5.0 (Linux; Android 16) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/146.0 Mobile Safari/537.36",
+	).Replace(string(compact(tb, "purchase"))))
+}
+
 func BenchmarkLook(b *testing.B) {
-	event := compact(b, "purchase")
+	event := usual(b)
 	b.SetBytes(int64(len(event)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -27,7 +38,7 @@ func BenchmarkLook(b *testing.B) {
 // BenchmarkServe is a 202 as a purchase gives it, and a refusal.
 func BenchmarkServe(b *testing.B) {
 	edge := apigw.Edge{Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), Origins: []string{"https://shop.example"}}
-	event := compact(b, "purchase")
+	event := usual(b)
 	type placed struct {
 		OrderID string `json:"orderId"`
 		Status  string `json:"status"`
@@ -52,7 +63,7 @@ func BenchmarkServe(b *testing.B) {
 // BenchmarkRefuse is the same refusal in place.
 func BenchmarkRefuse(b *testing.B) {
 	edge := apigw.Edge{Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), Origins: []string{"https://shop.example"}}
-	event, soldOut := compact(b, "purchase"), edge.Fix(apigw.Refuse(apigw.SoldOut, "This item is sold out."))
+	event, soldOut := usual(b), edge.Fix(apigw.Refuse(apigw.SoldOut, "This item is sold out."))
 	b.ReportAllocs()
 	for b.Loop() {
 		var g apigw.Glance

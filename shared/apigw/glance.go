@@ -90,7 +90,7 @@ func (g *Glance) Header(name string) (value []byte, ok bool) {
 func (g *Glance) only(kind kind, name string) (value []byte, found, ok bool) {
 	for i := range g.n {
 		f := &g.fields[i]
-		if f.kind != kind || !plainjson.EqualFold(g.at(f.name), name) {
+		if f.kind != kind || int(f.name.to-f.name.from) != len(name) || !plainjson.EqualFold(g.at(f.name), name) {
 			continue
 		}
 		if found || !f.plain || kind == param && string(g.at(f.name)) != name {

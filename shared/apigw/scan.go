@@ -4,8 +4,8 @@ import "flashsale/shared/plainjson"
 
 var (
 	eventNames = []string{
-		"httpMethod", "path", "resource", "pathParameters", "headers", "multiValueHeaders", "body",
-		"isBase64Encoded", "requestContext",
+		"resource", "path", "httpMethod", "headers", "multiValueHeaders", "pathParameters", "requestContext",
+		"body", "isBase64Encoded",
 	}
 	contextNames  = []string{"requestId", "identity"}
 	identityNames = []string{"sourceIp"}
@@ -15,6 +15,7 @@ var (
 // not done here.
 func (g *Glance) read(c *plainjson.Cursor) {
 	var m plainjson.Members
+	var headers []field
 	for c.Open('{'); c.Next('}'); {
 		name := m.Next(c, eventNames)
 		if name != "" && c.Null() {
@@ -30,9 +31,9 @@ func (g *Glance) read(c *plainjson.Cursor) {
 		case "pathParameters":
 			g.strings(c, param)
 		case "headers":
-			g.strings(c, single)
+			headers = g.strings(c, single)
 		case "multiValueHeaders":
-			g.lists(c)
+			g.lists(c, headers)
 		case "body":
 			raw := c.Raw()
 			g.body, g.plain = spanOf(raw), raw.Plain
@@ -66,19 +67,32 @@ func (g *Glance) context(c *plainjson.Cursor) {
 	}
 }
 
-func (g *Glance) strings(c *plainjson.Cursor, kind kind) {
+// strings reads an object of strings. It returns their fields.
+func (g *Glance) strings(c *plainjson.Cursor, kind kind) []field {
+	from := g.n
 	for c.Open('{'); c.Next('}'); {
-		name := g.key(c)
-		g.add(c, field{name: name, kind: kind})
+		name := plain(c, c.RawKey())
+		g.add(c, field{name: name, kind: kind}, c.Raw())
 	}
+	return g.fields[from:g.n]
 }
 
-// lists gives up at an empty list: a later one of the same name would replace it.
-func (g *Glance) lists(c *plainjson.Cursor) {
+// lists reads the headers' second form, which mostly repeats the first one in the
+// same sequence. It gives up at an empty list: a later one of the same name would
+// replace it.
+func (g *Glance) lists(c *plainjson.Cursor, first []field) {
 	for c.Open('{'); c.Next('}'); {
-		name, before := g.key(c), g.n
+		var like field
+		if len(first) > 0 {
+			like, first = first[0], first[1:]
+		}
+		if name, value, ok := c.Repeats(like.name.raw(true), like.value.raw(like.plain)); ok {
+			g.add(c, field{name: spanOf(name), kind: multi}, value)
+			continue
+		}
+		name, before := plain(c, c.RawKey()), g.n
 		for c.Open('['); c.Next(']'); {
-			g.add(c, field{name: name, kind: multi})
+			g.add(c, field{name: name, kind: multi}, c.Raw())
 		}
 		if g.n == before {
 			c.Fail()
@@ -86,29 +100,21 @@ func (g *Glance) lists(c *plainjson.Cursor) {
 	}
 }
 
-// add reads the field's value.
-func (g *Glance) add(c *plainjson.Cursor, f field) {
-	raw := c.Raw()
+// add takes the field with its value.
+func (g *Glance) add(c *plainjson.Cursor, f field, value plainjson.Raw) {
 	if g.n == maxFields {
 		c.Fail()
 		return
 	}
-	f.value, f.plain = spanOf(raw), raw.Plain
+	f.value, f.plain = spanOf(value), value.Plain
 	g.fields[g.n] = f
 	g.n++
 }
 
 // text reads a string that must be plain.
-func (g *Glance) text(c *plainjson.Cursor) span {
-	raw := c.Raw()
-	if !raw.Plain {
-		c.Fail()
-	}
-	return spanOf(raw)
-}
+func (g *Glance) text(c *plainjson.Cursor) span { return plain(c, c.Raw()) }
 
-func (g *Glance) key(c *plainjson.Cursor) span {
-	raw := c.RawKey()
+func plain(c *plainjson.Cursor, raw plainjson.Raw) span {
 	if !raw.Plain {
 		c.Fail()
 	}
@@ -116,3 +122,7 @@ func (g *Glance) key(c *plainjson.Cursor) span {
 }
 
 func spanOf(raw plainjson.Raw) span { return span{uint32(raw.From), uint32(raw.To)} }
+
+func (s span) raw(plain bool) plainjson.Raw {
+	return plainjson.Raw{From: int(s.from), To: int(s.to), Plain: plain}
+}

@@ -9,14 +9,15 @@ type Members uint32
 func (m *Members) Next(c *Cursor, known []string) string {
 	key := c.Key()
 	for i, name := range known {
-		if !EqualFold(key, name) {
-			continue
-		}
-		if *m&(1<<i) != 0 || string(key) != name {
+		switch {
+		case len(key) != len(name):
+		case string(key) == name && *m&(1<<i) == 0:
+			*m |= 1 << i
+			return name
+		case EqualFold(key, name):
 			c.Fail()
+			return name
 		}
-		*m |= 1 << i
-		return name
 	}
 	return ""
 }

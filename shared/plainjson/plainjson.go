@@ -25,6 +25,9 @@ type Cursor struct {
 	at     int
 	first  bool // nothing was read since Open
 	failed bool
+
+	even  bool
+	slash int
 }
 
 // A Raw is a string as it stands between its quotes: text[From:To].
@@ -59,27 +62,39 @@ func (c *Cursor) Open(bracket byte) {
 func (c *Cursor) Next(bracket byte) bool {
 	first := c.first
 	c.first = false
-	if c.peek() == bracket {
+	next := c.peek()
+	switch {
+	case next == bracket:
 		c.at++
 		return false
+	case first:
+		return !c.failed
+	case next != ',':
+		c.Fail()
+		return false
 	}
-	if !first {
-		c.take(',')
-	}
-	return !c.failed
+	c.at++
+	return true
 }
 
 // Key reads a member's name, which must be plain, and its colon.
 func (c *Cursor) Key() []byte {
-	key := c.Text()
-	c.take(':')
-	return key
+	raw := c.RawKey()
+	if !raw.Plain {
+		c.Fail()
+		return nil
+	}
+	return c.text[raw.From:raw.To:raw.To]
 }
 
 // RawKey is Key for any name.
 func (c *Cursor) RawKey() Raw {
 	raw := c.Raw()
-	c.take(':')
+	if c.is(':') {
+		c.at++
+	} else {
+		c.take(':')
+	}
 	return raw
 }
 
@@ -178,6 +193,9 @@ func (c *Cursor) space() {
 
 // peek returns the next byte that is not space, 0 at the end.
 func (c *Cursor) peek() byte {
+	if at := c.at; at < len(c.text) && c.text[at] > ' ' {
+		return c.text[at] // what machines write has mostly no space
+	}
 	c.space()
 	if c.at == len(c.text) {
 		return 0
@@ -185,6 +203,7 @@ func (c *Cursor) peek() byte {
 	return c.text[c.at]
 }
 
+//go:noinline
 func (c *Cursor) take(want byte) {
 	if c.peek() != want {
 		c.Fail()
@@ -229,11 +248,13 @@ func (c *Cursor) is(want byte) bool { return c.at < len(c.text) && c.text[c.at] 
 
 // digits wants one at least.
 func (c *Cursor) digits() {
-	from := c.at
-	for c.at < len(c.text) && c.text[c.at]-'0' <= 9 {
-		c.at++
+	at := c.at
+	for at < len(c.text) && c.text[at]-'0' <= 9 {
+		at++
 	}
-	if c.at == from {
+	if at == c.at {
 		c.Fail()
+		return
 	}
+	c.at = at
 }

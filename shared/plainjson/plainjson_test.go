@@ -15,6 +15,9 @@ var texts = []string{
 	`"\ud800"`, `"\u12"`, `"\u12G4"`, `"\x"`, `"abcdefgh\"ijklmnop"`, "\"a\nb\"", "\"\x00\"", "\"\x7f\"", "\"é\"", "\"abcdefghé\"", "\"abc\"é", "\"\xff\"", "\"abcdefg\xff\"",
 	"\"\x1f\"", "\" !\"", "\"!\"", `"[]"`, `[]`, `[1]`, `[1,2]`, `[1,]`, `[,1]`, `[1 2]`, `[`, `]`, `[[[]]]`, `[}`, `{}`, `{"a":1}`, `{"a":1,"b":[{}]}`, `{"a":1,}`, `{,}`,
 	`{"a"}`, `{"a":}`, `{a:1}`, `{1:1}`, `{"a":1 "b":2}`, `{"a":1,"a":2}`, `{"\u0061":1}`, "\ufeff{}", "{}\x00", " \t\r\n{ \"a\" : [ 1 , true ] } \n", "\v1",
+	`{"a":"1","a":["1"]}`, `{"a":"1","a":["2"]}`, `{"a":"1","b":["1"]}`, `{"a":"1","a":["1","1"]}`, `{"a":"1","a":["1"`, `{"a":"1","a":["1"}`,
+	`{"a":"1","a":["1"],"a":["1"]}`, `{"a":"","a":[""]}`, `{"":"","":[""]}`, `{"a":"12","a":["1"]}`, `{"a":"1","a":["12"]}`, `{"a":"1","a" :["1"]}`,
+	`{"a":"1","a":[ "1"]}`, `{"a":"\"","a":["\""]}`, `{"a":"\"","a":["\"]}`, `{"a":"é","a":["é"]}`, `{"\u0061":"1","\u0061":["1"]}`, `{"a":"1","a":"1"}`,
 	strings.Repeat("[", 63) + strings.Repeat("]", 63), strings.Repeat("[", 65) + strings.Repeat("]", 65), strings.Repeat(`{"a":`, 30) + "1" + strings.Repeat("}", 30),
 }
 
@@ -62,6 +65,8 @@ func check(t *testing.T, text []byte) {
 		t.Errorf("Null: %t: %q", got, text)
 	}
 
+	repeats(t, text)
+
 	var members map[string]json.RawMessage
 	err = json.Unmarshal(text, &members)
 	c = plainjson.New(text)
@@ -80,6 +85,70 @@ func check(t *testing.T, text []byte) {
 	for name, value := range members {
 		if string(got[name]) != string(value) {
 			t.Errorf("member %q is %s, want %s", name, got[name], value)
+		}
+	}
+}
+
+// repeats compares two ways of reading the second member of an object.
+func repeats(t *testing.T, text []byte) {
+	t.Helper()
+	c := plainjson.New(text)
+	c.Open('{')
+	c.Next('}')
+	oldName, oldValue := c.RawKey(), c.Raw()
+	c.Next('}')
+	d := c
+	name, value, ok := c.Repeats(oldName, oldValue)
+	if !ok {
+		if c.At() != d.At() {
+			t.Errorf("Repeats has read what it does not know: %q", text)
+		}
+		return
+	}
+	if got := d.RawKey(); got != name {
+		t.Errorf("Repeats: name %v, want %v: %q", name, got, text)
+	}
+	d.Open('[')
+	more := d.Next(']')
+	if got := d.Raw(); !more || got != value || d.Next(']') {
+		t.Errorf("Repeats: value %v, want %v alone: %q", value, got, text)
+	}
+	if c.At() != d.At() {
+		t.Errorf("Repeats: read to %d, want %d: %q", c.At(), d.At(), text)
+	}
+}
+
+// TestRepeats wants the fast way where it is possible.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`{"name":"value","name":["value"]}`: true, `{"n":"","n":[""]}`: true, `{"n":"\"é","n":["\"é"]}`: true,
+		`{"name":"value","nam":["value"]}`: false, `{"name":"value","name":["valuf"]}`: false, `{"name":"value","name":["value","b"]}`: false,
+	} {
+		c := plainjson.New([]byte(text))
+		c.Open('{')
+		c.Next('}')
+		name, value := c.RawKey(), c.Raw()
+		c.Next('}')
+		if _, _, ok := c.Repeats(plainjson.Raw{}, plainjson.Raw{}); ok {
+			t.Errorf("nothing is repeated: %s", text)
+		}
+		if _, _, ok := c.Repeats(name, value); ok != want {
+			t.Errorf("Repeats = %t, want %t: %s", ok, want, text)
+		}
+	}
+}
+
+// TestStringsOfAllLengths has each kind of byte at each place of the words that are looked at at once.
+func TestStringsOfAllLengths(t *testing.T) {
+	t.Parallel()
+	for n := range 40 {
+		for at := range n + 1 {
+			for _, special := range []string{"", "x", " ", "!", "#", "[", "]", "\x7f", `"`, `\`, `\"`, `\\`, `\u0041`, "\x1f", "\n", "\x00", "\x02", "\x80", "é", "\xff"} {
+				text := strings.Repeat("a", at) + special + strings.Repeat("b", n-at)
+				check(t, []byte(`"`+text+`"`))
+				check(t, []byte(`["`+text+`"                 ]`))
+			}
 		}
 	}
 }

@@ -11,52 +11,85 @@ const (
 	highs = 0x8080808080808080
 )
 
-// endings marks, by their high bits, the bytes of a word that end a run of text: a
-// quote, a backslash, and control characters. Each of them borrows from the byte
-// above when 1 or a space is taken away, so only the lowest mark is sure.
+// endings marks, by their high bits, the bytes of a word that end a run of plain
+// text: quotes, backslashes, control characters, and what is not ASCII. With the bit
+// of 2 turned over, quotes and control characters are all that is not above a space.
+// A byte from which a bound is taken away may borrow from the one above, so only the
+// lowest mark is sure.
 func endings(word uint64) uint64 {
-	quote, slash := word^ones*'"', word^ones*'\\'
-	return ((quote - ones) | (slash - ones) | (word - ones*' ')) &^ word & highs
-}
-
-// load returns the next eight bytes, with NULs, which end any text, behind the last.
-func load(text []byte) uint64 {
-	if len(text) >= 8 {
-		return binary.LittleEndian.Uint64(text)
-	}
-	var padded [8]byte
-	copy(padded[:], text)
-	return binary.LittleEndian.Uint64(padded[:])
+	low, slash := word^ones*2, word^ones*'\\'
+	return ((low - ones*(' '+1)) | (slash - ones) | word) & highs
 }
 
 // Raw reads any string and checks it.
 func (c *Cursor) Raw() Raw {
-	c.take('"')
-	text, from, at := c.text, c.at, c.at
-	special := uint64(0) // not 0 after an escape, or a byte that is not ASCII
-	for at < len(text) {
-		word := load(text[at:])
-		end := endings(word)
-		if end == 0 {
-			special |= word & highs
-			at += 8
+	at := c.at
+	if at >= len(c.text) || c.text[at] != '"' {
+		c.take('"')
+		at = c.at - 1
+	}
+	from := at + 1
+	for at = from; at+16 <= len(c.text); at += 16 {
+		words := c.text[at : at+16 : at+16]
+		end, next := endings(binary.LittleEndian.Uint64(words)), endings(binary.LittleEndian.Uint64(words[8:]))
+		if end|next == 0 {
 			continue
 		}
-		special |= word & highs & (end&-end - 1) // of the bytes before the end
-		at += bits.TrailingZeros64(end) / 8
-		if at < len(text) && text[at] == '"' {
-			c.at = at + 1
-			return Raw{from, at, special == 0}
+		if end == 0 {
+			end = next
+			at += 8
 		}
-		n := escape(text[at:])
-		if n == 0 {
+		at += bits.TrailingZeros64(end) / 8
+		if c.text[at] != '"' {
 			break
 		}
-		special = 1
-		at += n
+		c.at = at + 1
+		return Raw{from, at, true}
+	}
+	return c.unusual(from, at)
+}
+
+// unusual is Raw for a string that is not plain from at on, or stands near the end.
+func (c *Cursor) unusual(from, at int) Raw {
+	plain := true
+	for at < len(c.text) {
+		switch b := c.text[at]; {
+		case b == '"':
+			c.at = at + 1
+			return Raw{from, at, plain}
+		case b == '\\':
+			n := escape(c.text[at:])
+			if n == 0 {
+				c.Fail()
+				return Raw{}
+			}
+			plain = false
+			at += n
+		case b < ' ':
+			c.Fail()
+			return Raw{}
+		default:
+			plain = plain && b < 0x80
+			at++
+		}
 	}
 	c.Fail()
 	return Raw{}
+}
+
+// Repeats reads a member without spaces whose name is that of a former one, and
+// whose value is a list of its string alone: ["x"] where "x" was. Comparing is then
+// enough. False: something else comes, which was not read.
+func (c *Cursor) Repeats(name, value Raw) (newName, newValue Raw, ok bool) {
+	at, text := c.at, c.text
+	list := at + name.To - name.From + 2 // behind the name
+	to := list + 2 + value.To - value.From + 2
+	if name.From == 0 || value.From == 0 || to >= len(text) || text[list] != ':' || text[list+1] != '[' || text[to] != ']' ||
+		string(text[at:list]) != string(text[name.From-1:name.To+1]) || string(text[list+2:to]) != string(text[value.From-1:value.To+1]) {
+		return Raw{}, Raw{}, false
+	}
+	c.at = to + 1
+	return Raw{at + 1, list - 1, name.Plain}, Raw{list + 3, to - 1, value.Plain}, true
 }
 
 // escape returns the length of the escape at the front of text, 0 if it is none.

@@ -13,9 +13,10 @@ import (
 const (
 	filterHeader = 64
 	filterProbes = 7
-	// Ten bits for each unit: less than one in a hundred strangers is taken for a
-	// winner. The bounds hold for any sale; the upper one is all that 20 bits reach.
-	bitsPerUnit = 10
+	// Sixteen bits for each unit: one in a thousand strangers is taken for a winner. To
+	// ask Redis for one costs as much as some fifty refusals. The bounds hold for any
+	// sale; the upper one is all that 20 bits reach.
+	bitsPerUnit = 16
 	minFilter   = 12 << 10
 	maxFilter   = 128 << 10
 )

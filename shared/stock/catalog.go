@@ -178,13 +178,13 @@ func (c *Catalog) Peek(id sale.ItemID) (l *sale.Listing, sure bool) {
 }
 
 // window tells whether a sale is not open yet or closed for sure, by its listing
-// and by what is known of Redis' clock, which it also returns; else 0.
-func (c *Catalog) window(sl *sale.Sale) (Outcome, time.Time) {
+// and by what is known of Redis' clock, which it also returns; else 0. Now is by ours.
+func (c *Catalog) window(sl *sale.Sale, now time.Time) (Outcome, time.Time) {
 	last := c.last.Load()
 	if last == nil || last.redis.IsZero() {
 		return 0, time.Time{}
 	}
-	clock := last.redis.Add(c.now().Sub(last.local))
+	clock := last.redis.Add(now.Sub(last.local))
 	switch {
 	case !clock.Add(-clockMargin).Before(sl.ClosesAt):
 		return Closed, clock

@@ -115,7 +115,8 @@ type Refusal struct {
 // without asking Redis; except that now and then a caller must look again. It
 // allocates nothing then.
 func (l *Latch) Refusal(ctx context.Context, listing *sale.Listing, item sale.ItemID) Refusal {
-	outcome, clock := l.catalog.window(&listing.Sale)
+	now := l.now()
+	outcome, clock := l.catalog.window(&listing.Sale, now)
 	switch {
 	case outcome == NotOpen: // so nobody has won
 		return Refusal{Outcome: NotOpen, Now: clock}
@@ -130,7 +131,7 @@ func (l *Latch) Refusal(ctx context.Context, listing *sale.Listing, item sale.It
 		return Refusal{}
 	}
 	found := st.last.Load()
-	age := l.age(found)
+	age := found.age(now)
 	refused := outcome == Closed || age < latchTime && found.says[item] != 0
 	if refused && !found.fresh(age) {
 		if renewed, other := l.look(ctx, st, &listing.Sale, outcome == Closed); other == nil {
@@ -161,12 +162,14 @@ func (r Refusal) MayName(userID []byte) bool {
 	return r.winners[home].mayHave(&p)
 }
 
-// age is that of a look, and very large without one.
-func (l *Latch) age(found *look) time.Duration {
-	if found == nil {
+func (l *Latch) age(found *look) time.Duration { return found.age(l.now()) }
+
+// age is very large without a look.
+func (k *look) age(now time.Time) time.Duration {
+	if k == nil {
 		return time.Hour
 	}
-	return l.now().Sub(found.at)
+	return now.Sub(k.at)
 }
 
 // of returns what is known of a sale, making room for it.

@@ -245,14 +245,14 @@ func TestFilterEnds(t *testing.T) {
 // The size follows the units; few strangers are taken for winners.
 func TestFilterSize(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ units, shards, size int }{
-		{1, 1, 12 << 10},
-		{9_000, 1, 12 << 10},
-		{10_000, 1, 13 << 10},
-		{50_000, 1, 62 << 10},
-		{100_000, 1, 123 << 10},
-		{100_000, 10, 13 << 10},
-		{5_000_000, 1, 128 << 10},
+	for _, c := range []struct{ units, shards, size, taken int }{ // of 10,000 strangers, at most
+		{1, 1, 12 << 10, 0},
+		{6_000, 1, 12 << 10, 20},
+		{10_000, 1, 20 << 10, 20},
+		{50_000, 1, 98 << 10, 20},
+		{100_000, 1, 128 << 10, 120},
+		{100_000, 10, 20 << 10, 20},
+		{5_000_000, 1, 128 << 10, 10_000},
 	} {
 		sl := &sale.Sale{Shards: c.shards, Items: []sale.Item{{ID: 1, Quantity: c.units}}}
 		f := stock.NewFilter(sl)
@@ -271,8 +271,8 @@ func TestFilterSize(t *testing.T) {
 				taken++
 			}
 		}
-		if taken > strangers*12/1000 {
-			t.Errorf("%d units in %d shards: %d of %d strangers taken for winners, want at most 1.2 %%", c.units, c.shards, taken, strangers)
+		if taken > strangers*c.taken/10_000 {
+			t.Errorf("%d units in %d shards: %d of %d strangers taken for winners, want at most %d in 10,000", c.units, c.shards, taken, strangers, c.taken)
 		}
 	}
 }

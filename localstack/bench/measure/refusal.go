@@ -29,8 +29,13 @@ const refuses = "verify the token and ask Redis"
 // winners of the sale that refuses: the filter has this many shoppers in it.
 const winners = 10_000
 
-// cached events fit into a processor's cache, where a real one is when it has just come.
-const cached = 256
+// cached events fit into a processor's cache, where a real one is when it has just
+// come. They are refused often before the next ones are, of which some are such that
+// the filter takes for winners: each has its share.
+const (
+	cached = 256
+	often  = 25
+)
 
 // refusal lets shoppers who did not win ask for an item that is sold out. The
 // processors' time counts, ours and that of Redis, because a busy machine's clock says
@@ -60,23 +65,22 @@ func (b *bench) refusal(ctx context.Context) ([]table.Row, error) {
 	if err := closeLatch(ctx, purchase, events[0]); err != nil {
 		return nil, err
 	}
-	few := events[:min(cached, len(events))]
-	strangers := unlikely(ctx, purchase, few)
+	strangers := unlikely(ctx, purchase, events[:min(cached, len(events))])
 	var rates, asked, allocations, askedAllocations []float64
 	for round := range rounds(b.Rounds) {
-		rate, _, err := refuse(ctx, s, purchase, few, b.Refusals, runtime.GOMAXPROCS(0))
+		rate, _, err := refuse(ctx, s, purchase, events, b.Refusals, often, runtime.GOMAXPROCS(0))
 		if err != nil {
 			return nil, err
 		}
 		rates = append(rates, rate)
-		_, none, err := refuse(ctx, s, purchase, strangers, b.Refusals/5, runtime.GOMAXPROCS(0))
+		_, none, err := refuse(ctx, s, purchase, strangers, b.Refusals/5, often, runtime.GOMAXPROCS(0))
 		if err != nil {
 			return nil, err
 		}
 		allocations = append(allocations, none)
 		var n float64
 		// Each token once: a shop meets each shopper's for the first time.
-		if rate, n, err = refuse(ctx, s, asks, events[round*b.Asked:(round+1)*b.Asked], b.Asked, 64); err != nil {
+		if rate, n, err = refuse(ctx, s, asks, events[round*b.Asked:(round+1)*b.Asked], b.Asked, 1, 64); err != nil {
 			return nil, err
 		}
 		asked, askedAllocations = append(asked, rate), append(askedAllocations, n)
@@ -157,8 +161,8 @@ func closeLatch(ctx context.Context, purchase shop.Invoke, event []byte) error {
 	return nil
 }
 
-// unlikely leaves out those whom the filter takes for winners, one in some hundreds: they
-// go to Redis. The rates have them in, the count of allocations has not.
+// unlikely leaves out those whom the filter takes for winners, one in more than a thousand:
+// they go to Redis. The rates have them in, the count of allocations has not.
 func unlikely(ctx context.Context, purchase shop.Invoke, events [][]byte) (strangers [][]byte) {
 	var before, after runtime.MemStats
 	for _, event := range events {
@@ -176,8 +180,8 @@ func unlikely(ctx context.Context, purchase shop.Invoke, events [][]byte) (stran
 }
 
 // refuse returns the refusals in a second of a processor's time, and the allocations of
-// each.
-func refuse(ctx context.Context, s *shop.Shop, invoke shop.Invoke, events [][]byte, n, callers int) (rate, allocations float64, err error) {
+// each. Each of the cached events comes so many times before the next ones do.
+func refuse(ctx context.Context, s *shop.Shop, invoke shop.Invoke, events [][]byte, n, times, callers int) (rate, allocations float64, err error) {
 	var wrong, next atomic.Int64
 	var before, after runtime.MemStats
 	var calling sync.WaitGroup
@@ -192,7 +196,8 @@ func refuse(ctx context.Context, s *shop.Shop, invoke shop.Invoke, events [][]by
 			const chunk = 64 // so that the callers do not fight for the counter
 			for from := next.Add(chunk) - chunk; from < int64(n); from = next.Add(chunk) - chunk {
 				for i := from; i < min(from+chunk, int64(n)); i++ {
-					answer, err := invoke(ctx, events[int(i)%len(events)])
+					turn := i / int64(cached*times)
+					answer, err := invoke(ctx, events[(turn*cached+i%cached)%int64(len(events))])
 					if err != nil || len(answer) < 17 || string(answer[:17]) != `{"statusCode":410` {
 						wrong.Add(1)
 					}

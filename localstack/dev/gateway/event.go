@@ -5,9 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,21 +77,24 @@ func headersOf(r *http.Request, source, port string, now time.Time) map[string][
 	return h
 }
 
-// appendBoth writes values twice, as API Gateway does: the last of each name, and all.
+// appendBoth writes values twice, as API Gateway does: the last of each name, and all,
+// both times in the same sequence.
 func appendBoth(b []byte, single, multi string, values map[string][]string) []byte {
 	if len(values) == 0 {
 		b = append(appendText(b, single), ":null,"...)
 		return append(appendText(b, multi), ":null"...)
 	}
+	names := slices.Sorted(maps.Keys(values))
 	b = append(appendText(b, single), ':', '{')
-	for name, all := range values {
+	for _, name := range names {
+		all := values[name]
 		b = append(appendField(b, name, all[len(all)-1]), ',')
 	}
 	b[len(b)-1] = '}'
 	b = append(appendText(append(b, ','), multi), ':', '{')
-	for name, all := range values {
+	for _, name := range names {
 		b = append(appendText(b, name), ':', '[')
-		for _, value := range all {
+		for _, value := range values[name] {
 			b = append(appendText(b, value), ',')
 		}
 		b[len(b)-1] = ']'
