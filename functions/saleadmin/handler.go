@@ -37,9 +37,11 @@ type Config struct {
 	config.AWS
 
 	// For preflight alone.
-	Function string `env:"AWS_LAMBDA_FUNCTION_NAME"` // set by Lambda
-	JWKSURL  string `env:"JWKS_URL"`
-	JWKS     string `env:"JWKS"`
+	Function     string `env:"AWS_LAMBDA_FUNCTION_NAME"` // set by Lambda
+	JWKSURL      string `env:"JWKS_URL"`
+	JWKS         string `env:"JWKS"`
+	PurchaseOn   string `env:"PURCHASE_ON"`   // instances, or lambda
+	PurchaseRate int    `env:"PURCHASE_RATE"` // what the stage lets through a second; 0 is not known
 }
 
 // A Handler runs an operator's actions.

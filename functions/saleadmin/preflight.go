@@ -22,6 +22,13 @@ const (
 	// perEnvironment is how many requests a second Lambda sends to one environment.
 	perEnvironment = 10
 
+	// perInstance is how many one on instances takes, with two cores half busy; make
+	// capacity counts it anew from what make bench measured.
+	perInstance = 3_000
+
+	// mostPeak is far above what can be meant, and far below what would overflow.
+	mostPeak = 1_000_000_000
+
 	// others is what the other functions are given beside purchase: environments,
 	// and connections to Redis.
 	others = 100
@@ -63,6 +70,7 @@ type demand struct {
 	sale         *sale.Listing
 	peak         int // requests a second
 	environments int // of purchase
+	instances    bool
 	units        int
 }
 
@@ -79,14 +87,19 @@ func unknown(name, need, why string) check { return check{name, statusUnknown, "
 // preflight compares what there is with what the sale will need at its peak. It
 // changes nothing.
 func (h *Handler) preflight(ctx context.Context, r request) (any, error) {
-	if r.Peak < 1 {
-		return nil, refusal{"BAD_REQUEST", "peak must be the number of requests a second that are expected at the opening, 1 or more."}
+	if r.Peak < 1 || r.Peak > mostPeak {
+		return nil, refusal{"BAD_REQUEST", fmt.Sprintf("peak must be the number of requests a second that are expected at the opening, from 1 to %d.", mostPeak)}
 	}
 	l, err := h.Orders.Listing(ctx, r.id)
 	if err != nil {
 		return nil, err
 	}
-	d := demand{sale: &l, peak: r.Peak, environments: (r.Peak + perEnvironment - 1) / perEnvironment}
+	d := demand{sale: &l, peak: r.Peak, instances: h.Estate.Config.PurchaseOn == "instances"}
+	each := perEnvironment
+	if d.instances {
+		each = perInstance
+	}
+	d.environments = (r.Peak + each - 1) / each
 	for _, item := range l.Items {
 		d.units += item.Quantity
 	}

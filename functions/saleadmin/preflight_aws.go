@@ -2,6 +2,7 @@ package saleadmin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -48,65 +50,111 @@ func (h *Handler) account() (account, error) {
 
 // lookAtAccount compares the account's quotas and the stack's settings with the peak.
 func (h *Handler) lookAtAccount(ctx context.Context, d demand) []check {
-	looks := []struct {
-		name, need string
-		look       func(context.Context, account, demand) (check, error)
-	}{
-		{"lambda concurrency", strconv.Itoa(d.environments + others), lambdaConcurrency},
-		{"warm environments", strconv.Itoa(d.environments), warmEnvironments},
-		{"api gateway rate", strconv.Itoa(d.peak), gatewayRate},
+	concurrency := d.environments + others
+	ready := lookAt{"warm environments", strconv.Itoa(d.environments), h.warmEnvironments}
+	if d.instances {
+		concurrency = others
+		ready = lookAt{"environments on instances", strconv.Itoa(d.environments), instanceEnvironments}
+	}
+	looks := []lookAt{
+		{"lambda concurrency", strconv.Itoa(concurrency), func(ctx context.Context, a account, _ demand) (check, error) {
+			return lambdaConcurrency(ctx, a, concurrency)
+		}},
+		ready,
+		{"api gateway rate", strconv.Itoa(d.peak), h.gatewayRate},
 		{"pollers", fmt.Sprintf("an enabled mapping, %d pollers, partial failures", pollersFor(d)), pollers},
 	}
 	a, err := h.account()
-	var checks []check
-	for _, l := range looks {
-		found, fault := check{}, err
-		if fault == nil {
-			found, fault = l.look(ctx, a, d)
-		}
-		if fault != nil {
-			checks = append(checks, unknown(l.name, l.need, fault.Error()))
-			continue
-		}
-		found.Check, found.Need = l.name, l.need
-		checks = append(checks, found)
+	checks := make([]check, len(looks)+1)
+	var group sync.WaitGroup
+	for i, l := range looks {
+		group.Go(func() {
+			found, fault := check{}, err
+			if fault == nil {
+				found, fault = l.look(ctx, a, d)
+			}
+			if fault != nil {
+				found = unknown("", "", fault.Error())
+			}
+			found.Check, found.Need = l.name, l.need
+			checks[i] = found
+		})
 	}
-	return append(checks, h.databaseConnections(ctx, a, err))
+	group.Go(func() { checks[len(looks)] = h.databaseConnections(ctx, a, err) })
+	group.Wait()
+	return checks
 }
 
-func lambdaConcurrency(ctx context.Context, a account, d demand) (check, error) {
+// A lookAt is one question to AWS.
+type lookAt struct {
+	name, need string
+	look       func(context.Context, account, demand) (check, error)
+}
+
+// errNoValue is an answer without what was asked for: no reason to believe in 0.
+var errNoValue = errors.New("AWS' answer does not have the value")
+
+func lambdaConcurrency(ctx context.Context, a account, need int) (check, error) {
 	var out struct {
-		AccountLimit struct{ ConcurrentExecutions int }
+		AccountLimit struct{ ConcurrentExecutions *int }
 	}
 	if err := a.lambda(ctx, "/2016-08-19/account-settings", &out); err != nil {
 		return check{}, err
 	}
 	have := out.AccountLimit.ConcurrentExecutions
-	return judge("", have >= d.environments+others, strconv.Itoa(have), "",
+	if have == nil {
+		return check{}, errNoValue
+	}
+	return judge("", *have >= need, strconv.Itoa(*have), "",
 		"raise the quota \"Concurrent executions\" of Lambda (L-B99A9384), days before; or lower the peak by the sale's spread"), nil
 }
 
-// warmEnvironments are kept for the alias that the API calls, or for a version.
-func warmEnvironments(ctx context.Context, a account, d demand) (check, error) {
-	var out struct {
-		Configs []struct {
-			Allocated int `json:"AllocatedProvisionedConcurrentExecutions"`
-		} `json:"ProvisionedConcurrencyConfigs"`
-	}
-	if err := a.lambda(ctx, "/2019-09-30/functions/"+a.stack+"-purchase/provisioned-concurrency?List=ALL", &out); err != nil {
+// warmEnvironments are kept for the alias that the API calls. Those of another, or
+// of an old version, serve nobody.
+func (h *Handler) warmEnvironments(ctx context.Context, a account, d demand) (check, error) {
+	configs, err := list[struct {
+		FunctionArn  string
+		Allocated    int `json:"AllocatedProvisionedConcurrentExecutions"`
+		Status       string
+		StatusReason string
+	}](ctx, a, "/2019-09-30/functions/"+a.stack+"-purchase/provisioned-concurrency", url.Values{"List": {"ALL"}}, "ProvisionedConcurrencyConfigs")
+	if err != nil {
 		return check{}, err
 	}
-	have := 0
-	for _, c := range out.Configs {
-		have += c.Allocated
+	alias := "live"
+	if target := h.Estate.Config.Target; target != "" {
+		alias = target[strings.LastIndexByte(target, ':')+1:]
 	}
-	return judge("", have >= d.environments, strconv.Itoa(have), "",
-		"WARM_ENVIRONMENTS; they are there from WARM_BEFORE the opening on, and not earlier"), nil
+	allocated, have := 0, "0"
+	for _, c := range configs {
+		if strings.HasSuffix(c.FunctionArn, ":"+alias) {
+			allocated, have = c.Allocated, strings.TrimSpace(fmt.Sprintf("%d %s %s", c.Allocated, c.Status, c.StatusReason))
+		}
+	}
+	return judge("", allocated >= d.environments, have, "",
+		"WarmEnvironments of the stack; they are there from WARM_BEFORE the opening on, and not earlier"), nil
 }
 
-// gatewayRate is the account's; each stage of an API may allow less.
-func gatewayRate(ctx context.Context, a account, d demand) (check, error) {
-	var out struct{ Quota struct{ Value float64 } }
+// instanceEnvironments are there all the time; they do not grow within seconds.
+func instanceEnvironments(ctx context.Context, a account, d demand) (check, error) {
+	var out struct {
+		Applied struct {
+			Least *int `json:"MinExecutionEnvironments"`
+		} `json:"AppliedFunctionScalingConfig"`
+	}
+	if err := a.lambda(ctx, "/2025-11-30/functions/"+a.stack+"-purchase-instances/function-scaling-config?Qualifier=live", &out); err != nil {
+		return check{}, err
+	}
+	least := out.Applied.Least
+	if least == nil {
+		return check{}, errNoValue
+	}
+	return judge("", *least >= d.environments, strconv.Itoa(*least), "", "InstanceEnvironments of the stack, an hour before"), nil
+}
+
+// gatewayRate is the account's, or what the stage lets through if that is less.
+func (h *Handler) gatewayRate(ctx context.Context, a account, d demand) (check, error) {
+	var out struct{ Quota struct{ Value *float64 } }
 	in := map[string]string{"ServiceCode": "apigateway", "QuotaCode": "L-8A5B8E43"}
 	ask := func(operation string) error {
 		return a.Call(ctx, a.endpoint("servicequotas"), "servicequotas", "ServiceQuotasV20190624."+operation, in, &out)
@@ -116,10 +164,18 @@ func gatewayRate(ctx context.Context, a account, d demand) (check, error) {
 	if refused, ok := errors.AsType[sigv4.RefusedError](err); ok && refused.Code == "NoSuchResourceException" {
 		err = ask("GetAWSDefaultServiceQuota")
 	}
-	if err != nil {
-		return check{}, err
+	switch {
+	case err != nil:
+		return check{}, allowed(err)
+	case out.Quota.Value == nil:
+		return check{}, errNoValue
 	}
-	return judge("", out.Quota.Value >= float64(d.peak), strconv.FormatFloat(out.Quota.Value, 'f', -1, 64), "",
+	rate := *out.Quota.Value
+	have := strconv.FormatFloat(rate, 'f', -1, 64)
+	if stage := float64(h.Estate.Config.PurchaseRate); stage > 0 && stage < rate {
+		rate, have = stage, fmt.Sprintf("%.0f by PurchaseRate, %s by the account", stage, have)
+	}
+	return judge("", rate >= float64(d.peak), have, "",
 		"raise the quota \"Throttle rate\" of API Gateway (L-8A5B8E43), and PurchaseRate of the stack; or lower the peak by the sale's spread"), nil
 }
 
@@ -129,21 +185,18 @@ func pollersFor(d demand) int {
 }
 
 func pollers(ctx context.Context, a account, d demand) (check, error) {
-	var out struct {
-		Mappings []struct {
-			State                   string
-			FunctionResponseTypes   []string
-			ProvisionedPollerConfig struct{ MinimumPollers int }
-		} `json:"EventSourceMappings"`
-	}
-	query := url.Values{"FunctionName": {a.stack + "-orderwriter"}}
-	if err := a.lambda(ctx, "/2015-03-31/event-source-mappings?"+query.Encode(), &out); err != nil {
+	mappings, err := list[struct {
+		State                   string
+		FunctionResponseTypes   []string
+		ProvisionedPollerConfig struct{ MinimumPollers int }
+	}](ctx, a, "/2015-03-31/event-source-mappings", url.Values{"FunctionName": {a.stack + "-orderwriter"}}, "EventSourceMappings")
+	if err != nil {
 		return check{}, err
 	}
-	if len(out.Mappings) != 1 {
-		return judge("", false, fmt.Sprintf("%d mappings", len(out.Mappings)), "", "deploy the stack with its mapping, and with one only"), nil
+	if len(mappings) != 1 {
+		return judge("", false, fmt.Sprintf("%d mappings", len(mappings)), "", "deploy the stack with its mapping, and with one only"), nil
 	}
-	m := out.Mappings[0]
+	m := mappings[0]
 	least, partial := m.ProvisionedPollerConfig.MinimumPollers, slices.Contains(m.FunctionResponseTypes, "ReportBatchItemFailures")
 	return judge("", m.State == "Enabled" && least >= pollersFor(d) && partial,
 		fmt.Sprintf("%s, %d pollers, %s", m.State, least, plain(m.FunctionResponseTypes)), "",
@@ -186,16 +239,46 @@ func (h *Handler) databaseConnections(ctx context.Context, a account, why error)
 	}
 	if len(unbounded) > 0 {
 		return judge(name, false, strconv.Itoa(free), need+", and a bound for "+strings.Join(unbounded, ", "),
-			"set ReservedConcurrentExecutions for these functions")
+			"OrderStatusEnvironments, PaymentEnvironments of the stack, which are ReservedConcurrentExecutions of these functions")
 	}
 	return judge(name, free >= sum, strconv.Itoa(free), fmt.Sprintf("%d: pool of %d × (%s, others %d), migrate 1", sum, pool, plain(terms), 2*scheduled),
 		"raise max_connections or the role's limit, or lower DB_POOL_SIZE or ReservedConcurrentExecutions")
 }
 
 func (a account) lambda(ctx context.Context, path string, out any) error {
-	err := a.Get(ctx, a.endpoint("lambda"), "lambda", path, out)
-	if refused, ok := errors.AsType[sigv4.RefusedError](err); ok && refused.Status == http.StatusForbidden {
+	return allowed(a.Get(ctx, a.endpoint("lambda"), "lambda", path, out))
+}
+
+// allowed says in our words that a role lacks a right. Lambda says it by 403, Service
+// Quotas by a code alone.
+func allowed(err error) error {
+	refused, ok := errors.AsType[sigv4.RefusedError](err)
+	if ok && (refused.Code == "AccessDeniedException" || refused.Code == "" && refused.Status == http.StatusForbidden) {
 		return fmt.Errorf("saleadmin's role may not ask: %w", err)
 	}
 	return err
+}
+
+// list reads a list that comes in pages.
+func list[T any](ctx context.Context, a account, path string, query url.Values, name string) ([]T, error) {
+	var all []T
+	for {
+		var page map[string]json.RawMessage
+		if err := a.lambda(ctx, path+"?"+query.Encode(), &page); err != nil {
+			return nil, err
+		}
+		var part []T
+		var next string
+		for field, into := range map[string]any{name: &part, "NextMarker": &next} {
+			if text, ok := page[field]; ok {
+				if err := json.Unmarshal(text, into); err != nil {
+					return nil, fmt.Errorf("%s: %w", field, err)
+				}
+			}
+		}
+		if all = append(all, part...); next == "" {
+			return all, nil
+		}
+		query.Set("Marker", next)
+	}
 }

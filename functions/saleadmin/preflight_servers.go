@@ -132,7 +132,7 @@ func (h *Handler) lookAtKafka(ctx context.Context, d demand) []check {
 	left := d.sale.OpensAt.Sub(h.Now()).Truncate(time.Second)
 	return append(checks,
 		judge(each, mskConnections >= d.environments+others, strconv.Itoa(mskConnections), needEach,
-			"MSK allows no more by IAM: lower the peak by the sale's spread, or run purchase on instances, whose environments share connections"),
+			"MSK's own limit by IAM, which listener.name.client_iam.max.connections in the cluster's configuration may raise; or lower the peak by the sale's spread, or run purchase on instances, whose environments share connections"),
 		judge(fresh, left >= time.Duration(seconds)*time.Second, fmt.Sprintf("%s left", left), needFresh,
 			"keep the environments warm that long before the opening (WARM_BEFORE)"))
 }

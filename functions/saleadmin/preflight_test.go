@@ -19,7 +19,6 @@ import (
 	"flashsale/shared/config"
 	"flashsale/shared/orderlog"
 	"flashsale/shared/sale"
-	"flashsale/shared/sigv4/sigv4test"
 )
 
 type checked struct {
@@ -73,8 +72,6 @@ func (r readiness) want(t *testing.T, status string, names ...string) {
 	}
 }
 
-var ofAWS = []string{"lambda concurrency", "warm environments", "api gateway rate", "pollers", "database connections"}
-
 func TestPreflightOnRealServers(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -97,85 +94,11 @@ func TestPreflightRefusals(t *testing.T) {
 	o := open(t)
 	sl := o.create(t, 10, false)
 	wantRefusal(t, o.says(t, `{"action":"preflight","saleId":%d}`, sl.ID), "BAD_REQUEST")
-	wantRefusal(t, o.says(t, `{"action":"preflight","saleId":%d,"peak":-1}`, sl.ID), "BAD_REQUEST")
+	for _, peak := range []string{"-1", "0", "1e9", "1.5", "1000000001", "9223372036854775807", "9223372036854775808"} {
+		wantRefusal(t, o.says(t, `{"action":"preflight","saleId":%d,"peak":%s}`, sl.ID, peak), "BAD_REQUEST")
+	}
+	o.preflight(t, sl, 1_000_000_000).want(t, "missing", "redis connections")
 	wantRefusal(t, o.says(t, `{"action":"preflight","saleId":%d,"peak":1}`, sl.ID+1), "UNKNOWN_SALE")
-}
-
-// aws answers for a stack named shop, from which parts may be taken.
-func (o *office) aws(t *testing.T, answers map[string]string) {
-	t.Helper()
-	address := sigv4test.Serve(t, func(service, what string, _ []byte) (int, string) {
-		if text, ok := answers[service+" "+what]; ok {
-			return http.StatusOK, text
-		}
-		return http.StatusBadRequest, `{"__type":"NoSuchResourceException","message":"there is none"}`
-	})
-	cfg := &o.h.Estate.Config
-	cfg.Function = "shop-saleadmin"
-	cfg.AWS = config.AWS{
-		Region: sigv4test.Region, Endpoint: address, AccessKeyID: sigv4test.KeyID,
-		SecretAccessKey: sigv4test.Secret, SessionToken: sigv4test.Session,
-	}
-}
-
-// wellProvided is an account for 300,000 requests a second.
-func wellProvided() map[string]string {
-	return map[string]string{
-		"lambda /2016-08-19/account-settings":                                `{"AccountLimit":{"ConcurrentExecutions":40000,"UnreservedConcurrentExecutions":39900}}`,
-		"lambda /2019-09-30/functions/shop-purchase/provisioned-concurrency": `{"ProvisionedConcurrencyConfigs":[{"AllocatedProvisionedConcurrentExecutions":30000}]}`,
-		"servicequotas ServiceQuotasV20190624.GetServiceQuota":               `{"Quota":{"QuotaCode":"L-8A5B8E43","Value":300000.0}}`,
-		"lambda /2015-03-31/event-source-mappings": `{"EventSourceMappings":[{"State":"Enabled","FunctionResponseTypes":["ReportBatchItemFailures"],` +
-			`"ProvisionedPollerConfig":{"MinimumPollers":2,"MaximumPollers":8}}]}`,
-		"lambda /2019-09-30/functions/shop-orderstatus/concurrency": `{"ReservedConcurrentExecutions":5}`,
-		"lambda /2019-09-30/functions/shop-payment/concurrency":     `{"ReservedConcurrentExecutions":1}`,
-	}
-}
-
-func TestPreflightOfAnAccount(t *testing.T) {
-	t.Parallel()
-	o := open(t)
-	sl := o.create(t, 10, true)
-	o.aws(t, wellProvided())
-	got := o.preflight(t, sl, 300_000)
-	got.want(t, "ok", ofAWS...)
-	// 5 and 1 environments, 2 partitions, two of each scheduled one and of saleadmin: a pool of 4 each; and migrate.
-	if c := got.of(t, "database connections"); !strings.HasPrefix(c.Need, "57:") {
-		t.Errorf("database connections: got %+v, want 57 needed", c)
-	}
-	for name, c := range map[string]struct {
-		change map[string]string
-		peak   int
-		check  string
-		status string
-	}{
-		"a larger peak, for Lambda":         {nil, 400_000, "lambda concurrency", "missing"},
-		"a larger peak, for the gateway":    {nil, 300_001, "api gateway rate", "missing"},
-		"nothing warm":                      {map[string]string{"lambda /2019-09-30/functions/shop-purchase/provisioned-concurrency": `{}`}, 300_000, "warm environments", "missing"},
-		"no mapping":                        {map[string]string{"lambda /2015-03-31/event-source-mappings": `{}`}, 10, "pollers", "missing"},
-		"a mapping that is off":             {map[string]string{"lambda /2015-03-31/event-source-mappings": strings.Replace(wellProvided()["lambda /2015-03-31/event-source-mappings"], "Enabled", "Disabled", 1)}, 10, "pollers", "missing"},
-		"all or nothing":                    {map[string]string{"lambda /2015-03-31/event-source-mappings": strings.Replace(wellProvided()["lambda /2015-03-31/event-source-mappings"], "ReportBatchItemFailures", "", 1)}, 10, "pollers", "missing"},
-		"status without a bound":            {map[string]string{"lambda /2019-09-30/functions/shop-orderstatus/concurrency": `{}`}, 10, "database connections", "missing"},
-		"more status than connections":      {map[string]string{"lambda /2019-09-30/functions/shop-orderstatus/concurrency": `{"ReservedConcurrentExecutions":5000}`}, 10, "database connections", "missing"},
-		"a quota that was never raised":     {map[string]string{"servicequotas ServiceQuotasV20190624.GetServiceQuota": "", "servicequotas ServiceQuotasV20190624.GetAWSDefaultServiceQuota": `{"Quota":{"Value":10000}}`}, 10_000, "api gateway rate", "ok"},
-		"a service that does not answer":    {map[string]string{"lambda /2016-08-19/account-settings": ""}, 10, "lambda concurrency", "unknown"},
-		"a database that cannot be counted": {map[string]string{"lambda /2019-09-30/functions/shop-payment/concurrency": ""}, 10, "database connections", "unknown"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			answers := wellProvided()
-			for what, text := range c.change {
-				answers[what] = text
-				if text == "" {
-					delete(answers, what)
-				}
-			}
-			o.aws(t, answers)
-			o.preflight(t, sl, c.peak).want(t, c.status, c.check)
-		})
-	}
-	o.h.Estate.Config.AWS.SecretAccessKey = "another key"
-	o.preflight(t, sl, 10).want(t, "unknown", ofAWS...)
-	o.h.Estate.Config.Function = "strange"
-	o.preflight(t, sl, 10).want(t, "unknown", ofAWS...)
 }
 
 func TestPreflightOfMSK(t *testing.T) {

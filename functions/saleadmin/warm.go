@@ -3,6 +3,7 @@ package saleadmin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,7 +50,8 @@ func (w *Warmth) Schedule(ctx context.Context, sales []sale.Listing, now time.Ti
 	}
 	wanted := 0
 	for _, span := range spans {
-		if span.from.After(now) {
+		// As with an end, what is nearly there is scheduled no more: it is wanted now.
+		if span.from.After(now.Add(time.Minute)) {
 			if err := w.at(ctx, "warm", span.from, w.cfg.Environments); err != nil {
 				return err
 			}
@@ -130,7 +132,12 @@ func (w *Warmth) forget(ctx context.Context, spans []span) error {
 			if !strings.HasPrefix(name, warmPrefix) || slices.Contains(wanted, name) {
 				continue
 			}
-			if err := w.call(ctx, "DeleteScheduledAction", wish{"ScheduledActionName": name}, &struct{}{}); err != nil {
+			err := w.call(ctx, "DeleteScheduledAction", wish{"ScheduledActionName": name}, &struct{}{})
+			// It has just run, or another operator was faster.
+			if refused, ok := errors.AsType[sigv4.RefusedError](err); ok && refused.Code == "ObjectNotFoundException" {
+				continue
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package saleadmin_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -30,6 +31,7 @@ type scaler struct {
 	wanted  int
 	calls   int
 	fail    string // the call that fails
+	code    string // with that, else by ValidationException
 }
 
 func newScaler(t *testing.T, now func() time.Time) (*scaler, *saleadmin.Warmth) {
@@ -58,7 +60,7 @@ func (s *scaler) answer(service, what string, text []byte) (status int, answer s
 		s.t.Errorf("request: got %s %s %s, %v", service, what, text, err)
 	}
 	if call == s.fail {
-		return http.StatusBadRequest, `{"__type":"ValidationException","message":"no"}`
+		return http.StatusBadRequest, fmt.Sprintf(`{"__type":%q,"message":"no"}`, cmp.Or(s.code, "ValidationException"))
 	}
 	switch call {
 	case "DescribeScheduledActions":
@@ -141,6 +143,11 @@ func TestWarmth(t *testing.T) {
 			[]string{"2026-12-01T12:30:00Z 0"},
 			40,
 		},
+		"one that is nearly there is warm at once": {
+			[]sale.Listing{{Sale: sale.Sale{OpensAt: clock.Add(15*time.Minute + 5*time.Second), ClosesAt: at("14:00")}}},
+			[]string{"2026-12-01T12:35:05Z 0"},
+			40,
+		},
 		"one whose rush is over":  {[]sale.Listing{listing("10:00", "14:00")}, nil, 0},
 		"one that is over":        {[]sale.Listing{listing("11:50", "11:55")}, nil, 0},
 		"one that is nearly over": {[]sale.Listing{listing("11:50", "12:01")}, nil, 0},
@@ -193,6 +200,15 @@ func TestWarmth(t *testing.T) {
 			if err := warmth.Schedule(t.Context(), []sale.Listing{listing("18:00", "20:00")}, clock); err != nil || len(s.scheduled()) != 2 {
 				t.Errorf("%s again: got %v and %q, want the repair", call, err, s.scheduled())
 			}
+		}
+	})
+	t.Run("an action that has just gone", func(t *testing.T) {
+		t.Parallel()
+		s, warmth := newScaler(t, func() time.Time { return clock })
+		s.actions["flash-sale-warm-20261201T160000Z"] = "stale 40"
+		s.fail, s.code = "DeleteScheduledAction", "ObjectNotFoundException"
+		if err := warmth.Schedule(t.Context(), []sale.Listing{listing("18:00", "20:00")}, clock); err != nil || len(s.scheduled()) != 3 {
+			t.Errorf("got %v and %q, want what is wanted scheduled all the same", err, s.scheduled())
 		}
 	})
 	t.Run("without a target", func(t *testing.T) {

@@ -39,6 +39,9 @@ func run(args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("there is no argument %q, only flags", flags.Arg(0))
+	}
 	files := benches
 	if *bench != "" {
 		files = []string{*bench}

@@ -48,6 +48,11 @@ func TestCommand(t *testing.T) {
 
 	for name, args := range map[string][]string{
 		"a crowd below its peak": {"-bench", "docs/bench.json", "-peak", "10", "-shoppers", "5"},
+		"no number":              {"-bench", "docs/bench.json", "-peak", "NaN"},
+		"items that are none":    {"-bench", "docs/bench.json", "-items", "NaN"},
+		"shoppers without end":   {"-bench", "docs/bench.json", "-shoppers", "Inf"},
+		"more than there are":    {"-bench", "docs/bench.json", "-peak", "1e300"},
+		"a word too many":        {"-bench", "docs/bench.json", "300000"},
 		"no unit costs":          {"-bench", "nowhere.json"},
 		"no prices":              {"-bench", "docs/bench.json", "-prices", "nowhere.json"},
 	} {

@@ -5,6 +5,7 @@
 #   sam-lint    the same with cfn-lint on the template as it is written
 #   cfn-lint    cfn-lint on what CloudFormation makes of it; finds what the others do not see
 #   checkov     policies; exceptions stand in checkov.yaml
+#   commands    the aws commands of the documents, held against AWS' service models
 #   programs    `sam build` for both architectures: right processor, no program too large
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -86,9 +87,16 @@ checkov)
 	checkov=$(localstack/deploy/python.sh checkov)
 	transform && quietly "$checkov/checkov" -f "$work/template.json" --config-file "$here/checkov.yaml"
 	;;
+commands)
+	printf 'aws iam get-rol\naws sns create-topic --nam x --query TopicArm\n' >"$work/wrong"
+	if "$programs/python" "$here/awscommands.py" "$work/wrong" >"$work/said" || [ "$(wc -l <"$work/said")" != 4 ]; then
+		cat "$work/said" && echo "four planted mistakes were not found, so nothing would be" && exit 1
+	fi
+	quietly "$programs/python" "$here/awscommands.py" README.md docs/*.md
+	;;
 programs) build_for arm64 arm64 && build_for x86_64 amd64 ;;
 *)
-	echo "usage: $0 validate|sam-lint|cfn-lint|checkov|programs" >&2
+	echo "usage: $0 validate|sam-lint|cfn-lint|checkov|commands|programs" >&2
 	exit 2
 	;;
 esac

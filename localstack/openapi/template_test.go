@@ -223,7 +223,7 @@ func TestEachCodeIsDescribed(t *testing.T) {
 var wide = []string{
 	"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "lambda:GetAccountSettings",
 	"lambda:ListEventSourceMappings", "servicequotas:GetAWSDefaultServiceQuota", "servicequotas:GetServiceQuota",
-	"application-autoscaling:DescribeScheduledActions",
+	"application-autoscaling:DescribeScheduledActions", "kafka:GetBootstrapBrokers",
 }
 
 // TestRights: our functions have SAM's roles (logs, traces, a place in the VPC) and no

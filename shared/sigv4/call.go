@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -17,6 +18,9 @@ const (
 	// callTime bounds one call, so that a network without a way out shows as an
 	// error and not as a function that hangs.
 	callTime = 2 * time.Second
+
+	// pause, up to twice, is how long whoever was too fast waits.
+	pause = 250 * time.Millisecond
 
 	maxAnswer = 1 << 20
 )
@@ -43,6 +47,12 @@ func (e RefusedError) Error() string {
 	return fmt.Sprintf("AWS refused: %d %s %s", e.Status, e.Code, e.Message)
 }
 
+// tooFast tells a refusal that another moment may not give. Services that speak JSON
+// say it by 400 and a code.
+func (e RefusedError) tooFast() bool {
+	return e.Status == http.StatusTooManyRequests || strings.Contains(e.Code, "Throttl") || e.Code == "ConcurrentUpdateException"
+}
+
 // Call asks a service that speaks JSON by one address, as Secrets Manager and
 // Service Quotas do. The target names the operation, such as
 // "secretsmanager.GetSecretValue".
@@ -67,10 +77,21 @@ func (s *Signer) Get(ctx context.Context, endpoint, service, path string, out an
 }
 
 // ask tries twice: once more after a failure that is not AWS' answer, or one of
-// AWS' own. All that is asked here only reads, or may be said twice.
+// AWS' own, or "too fast", which a stampede of cold starts may hear. All that is
+// asked here only reads, or may be said twice.
 func (s *Signer) ask(ctx context.Context, method, address, service string, header http.Header, body []byte, out any) error {
 	err := s.try(ctx, method, address, service, header, body, out)
-	if refused, ok := errors.AsType[RefusedError](err); err == nil || ctx.Err() != nil || (ok && refused.Status < http.StatusInternalServerError) {
+	refused, answered := errors.AsType[RefusedError](err)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case answered && refused.tooFast():
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause + rand.N(pause)): // not all at once again
+		}
+	case answered && refused.Status < http.StatusInternalServerError:
 		return err
 	}
 	return s.try(ctx, method, address, service, header, body, out)

@@ -1,6 +1,7 @@
 package sigv4_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -121,13 +122,46 @@ func TestCall(t *testing.T) {
 	}
 }
 
+// Whoever was too fast is let in a moment later, and nobody asks a third time.
+func TestTooFast(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		text   string
+		calls  int
+	}{
+		"by its status":          {http.StatusTooManyRequests, `{"Reason":"CallerRateLimitExceeded","message":"Rate exceeded"}`, 2},
+		"by its code":            {http.StatusBadRequest, `{"__type":"ThrottlingException","message":"Rate exceeded"}`, 2},
+		"by another update":      {http.StatusBadRequest, `{"__type":"ConcurrentUpdateException","message":"pending"}`, 2},
+		"a refusal that is none": {http.StatusBadRequest, `{"__type":"AccessDeniedException","message":"no"}`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			address := sigv4test.Serve(t, func(string, string, []byte) (int, string) {
+				calls++
+				return c.status, c.text
+			})
+			err := sigv4test.Signer().Call(t.Context(), address, "servicequotas", "X.Y", map[string]string{}, &struct{}{})
+			if refused, ok := errors.AsType[sigv4.RefusedError](err); !ok || refused.Status != c.status || calls != c.calls {
+				t.Errorf("got %v after %d calls, want the refusal after %d", err, calls, c.calls)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := sigv4test.Signer().Call(ctx, address, "servicequotas", "X.Y", map[string]string{}, &struct{}{}); err == nil {
+				t.Error("with a context that is over: got no error")
+			}
+		})
+	}
+}
+
 func TestGet(t *testing.T) {
 	t.Parallel()
 	address := sigv4test.Serve(t, func(service, what string, _ []byte) (int, string) {
 		return http.StatusOK, fmt.Sprintf(`{"Path":%q}`, service+what)
 	})
 	var out struct{ Path string }
-	if err := sigv4test.Signer().Get(t.Context(), address, "lambda", "/2015-03-31/things?FunctionName=a-b&Marker=a%20b", &out); err != nil || out.Path != "lambda/2015-03-31/things" {
+	if err := sigv4test.Signer().Get(t.Context(), address, "lambda", "/2015-03-31/things?FunctionName=a-b&Marker=a%20b", &out); err != nil || out.Path != "lambda/2015-03-31/things?Marker=a b" {
 		t.Errorf("get: got %q, %v", out.Path, err)
 	}
 }

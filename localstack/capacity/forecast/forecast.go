@@ -27,14 +27,18 @@ type Question struct {
 // crowdPerPeak is how many come if only the peak is known: 500,000 for a peak of 300,000.
 const crowdPerPeak = 5.0 / 3
 
+// most of anything: more than there are people.
+const most = 10_000_000_000
+
 // Complete sets what was not asked, and refuses what cannot be.
 func (q Question) Complete() (Question, error) {
 	if q.Shoppers == 0 {
 		q.Shoppers = math.Round(q.Peak * crowdPerPeak)
 	}
+	sensible := func(n float64) bool { return n >= 1 && n <= most } // not so of NaN
 	switch {
-	case q.Peak < 1 || q.Items < 1:
-		return q, errors.New("peak and items must be 1 or more")
+	case !sensible(q.Peak) || !sensible(q.Items) || !sensible(q.Shoppers):
+		return q, fmt.Errorf("peak, shoppers and items must be from 1 to %.0f", float64(most))
 	case q.Peak >= q.Shoppers:
 		return q, fmt.Errorf("a peak of %.0f needs more shoppers than %.0f", q.Peak, q.Shoppers)
 	case q.Spread < time.Second || q.Spread > time.Hour:

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,10 +54,12 @@ func parseMeasured(text []byte) (Measured, error) {
 		Machine string    `json:"machine"`
 		Rows    []measure `json:"rows"`
 	}
-	if err := json.Unmarshal(text, &file.Rows); err != nil {
-		if err := json.Unmarshal(text, &file); err != nil {
-			return Measured{}, err
-		}
+	into := any(&file)
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		into = &file.Rows
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return Measured{}, fmt.Errorf("it is not what make bench writes: %w", err)
 	}
 	var m Measured
 	if file.Date != "" {
@@ -74,7 +77,7 @@ func parseMeasured(text []byte) (Measured, error) {
 	if err != nil {
 		return Measured{}, err
 	}
-	if refusal.PeerValue <= 0 {
+	if !isSpeed(refusal.PeerValue) {
 		return Measured{}, errors.New("refusal: no peer that verifies the token and asks Redis")
 	}
 	m.Refusal, m.Full, m.Reserve, m.Writer = refusal.Value, refusal.PeerValue, reserve.Value, writer.Value
@@ -84,12 +87,16 @@ func parseMeasured(text []byte) (Measured, error) {
 // firstRate is the first row of that name that counts something a second: the goal's own.
 func firstRate(rows []measure, name string) (measure, error) {
 	for _, row := range rows {
-		if row.Name == name && row.Value > 0 && isRate(row.Unit) {
+		if row.Name == name && isSpeed(row.Value) && isRate(row.Unit) {
 			return row, nil
 		}
 	}
 	return measure{}, fmt.Errorf("no row %q that counts something a second", name)
 }
+
+// isSpeed tells what can have been measured: nothing does less than one thing in an hour,
+// or a million million in a second.
+func isSpeed(n float64) bool { return n > 1.0/3600 && n < 1e12 }
 
 func isRate(unit string) bool {
 	for _, word := range []string{"/s", "a second", "per second"} {

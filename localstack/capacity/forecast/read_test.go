@@ -49,6 +49,8 @@ func TestReadMeasured(t *testing.T) {
 		"no rate":    strings.ReplaceAll(rows, "calls a second", "ms"),
 		"no peer":    strings.ReplaceAll(rows, `"peer_value":4000`, `"peer_value":null`),
 		"no JSON":    "{",
+		"too slow":   strings.ReplaceAll(rows, "60000", "1e-300"),
+		"too fast":   strings.ReplaceAll(rows, "60000", "1e308"),
 		"no numbers": strings.ReplaceAll(rows, "60000", `"60000"`),
 	} {
 		if _, err := forecast.ReadMeasured(file(t, text)); err == nil {
