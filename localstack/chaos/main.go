@@ -105,7 +105,17 @@ func lanes(ctx context.Context, drills []drill.Drill, log *slog.Logger, out io.W
 	var mu, starting sync.Mutex
 	var running sync.WaitGroup
 	found := map[string]drill.Row{}
-	for set, beside := range map[string]bool{"chaos": false, "chaos-beside": true} {
+	sets := map[string]bool{"chaos": false, "chaos-beside": true}
+	for set := range sets {
+		// A run that was killed may have left servers behind proxies that are gone.
+		if !keep {
+			err = errors.Join(err, drill.Park{Set: set}.Down())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for set, beside := range sets {
 		park := drill.Park{Set: set, Starting: &starting}
 		if !keep {
 			defer func() { err = errors.Join(err, park.Down()) }()

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"flashsale/shared/orderlog"
 )
@@ -156,5 +160,37 @@ func TestARetryLeavesWithItsPartition(t *testing.T) {
 				t.Fatalf("partition %d was given away, and its old consumer still sends it", n)
 			}
 		}
+	}
+}
+
+// warnings counts what a poller complains of.
+type warnings struct{ n atomic.Int64 }
+
+func (*warnings) Enabled(context.Context, slog.Level) bool    { return true }
+func (w *warnings) Handle(context.Context, slog.Record) error { w.n.Add(1); return nil }
+func (w *warnings) WithAttrs([]slog.Attr) slog.Handler        { return w }
+func (w *warnings) WithGroup(string) slog.Handler             { return w }
+
+// A topic that was deleted fails each poll at once. The poller complains, and rests.
+func TestTopicDeleted(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, 1)
+	log := new(warnings)
+	s.Log, s.Backoff, s.MaxBackoff = slog.New(log), 20*time.Millisecond, time.Hour
+	f := new(function)
+	_, stop := s.run(t, f.invoke)
+	s.put(t, 0, 0, 3)
+	eventually(t, "the records came", func() bool { return f.count() == 3 })
+	if _, err := kadm.NewClient(s.client).DeleteTopic(t.Context(), s.Topic); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it complains", func() bool { return log.n.Load() > 0 })
+	time.Sleep(time.Second)
+	stop()
+	if got := log.n.Load(); got > 30 { // each pause is twice the last one
+		t.Errorf("%d complaints in a second", got)
+	}
+	if _, err := kadm.NewClient(s.client).CreateTopic(t.Context(), 1, -1, nil, s.Topic); err != nil {
+		t.Fatal(err)
 	}
 }

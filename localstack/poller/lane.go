@@ -140,11 +140,7 @@ func (p *Poller) retry(l *lane, c chunk, progress bool) []chunk {
 	if progress {
 		c.retries = 0
 	}
-	delay := p.cfg.MaxBackoff
-	if c.retries < 16 { // beyond that the shift could overflow
-		delay = min(delay, p.cfg.Backoff<<c.retries)
-	}
-	l.due = p.now().Add(delay)
+	l.due = p.now().Add(p.cfg.backoff(c.retries))
 	if half := len(c.records) / 2; p.cfg.Bisect && half > 0 && !progress {
 		return []chunk{{c.records[:half], true, c.retries}, {c.records[half:], true, c.retries}}
 	}

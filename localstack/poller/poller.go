@@ -56,6 +56,7 @@ type Poller struct {
 	now    func() time.Time
 
 	skipped atomic.Int64
+	misses  int // polls in a row that brought nothing but errors
 
 	// mu is held over each invocation and its commit, so that a partition is
 	// given away only between two of them.
@@ -79,6 +80,14 @@ func New(cfg Config, invoke Invoke) *Poller {
 		cfg.Log = slog.Default()
 	}
 	return &Poller{cfg: cfg, invoke: invoke, now: time.Now, lanes: make(map[partition]*lane)}
+}
+
+// backoff is how long to wait after that many failures before.
+func (c Config) backoff(failures int) time.Duration {
+	if failures >= 16 { // beyond that the shift could overflow
+		return c.MaxBackoff
+	}
+	return min(c.MaxBackoff, c.Backoff<<failures)
 }
 
 // Skipped counts the records that were given up after RetryAttempts.
@@ -127,15 +136,22 @@ func (p *Poller) receive(ctx context.Context, client *kgo.Client) {
 		if waits {
 			wait = until.Sub(p.now())
 		}
+		failed := false
 		fetches, over := poll(ctx, client, p.cfg.BatchSize-fresh, wait)
 		fetches.EachError(func(topic string, n int32, err error) {
 			if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 				p.cfg.Log.Warn("poller: fetch failed", "topic", topic, "partition", n, "error", err)
+				failed = true
 			}
 		})
 		p.add(fetches.Records())
 		client.AllowRebalance()
 		if over {
+			return
+		}
+		if !failed || fetches.NumRecords() > 0 {
+			p.misses = 0
+		} else if !p.rest(ctx, until, waits) {
 			return
 		}
 		if fresh == 0 && fetches.NumRecords() > 0 {
@@ -144,6 +160,23 @@ func (p *Poller) receive(ctx context.Context, client *kgo.Client) {
 			}
 		}
 		fresh += fetches.NumRecords()
+	}
+}
+
+// rest waits after a poll that brought nothing but errors, each time longer: of a
+// topic that was deleted the client tells at once, as often as it is asked. A retry
+// that is due does not wait for it. It is false if the poll is over by then.
+func (p *Poller) rest(ctx context.Context, until time.Time, waits bool) bool {
+	pause := p.cfg.backoff(p.misses)
+	p.misses++
+	if waits {
+		pause = min(pause, until.Sub(p.now()))
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pause):
+		return true
 	}
 }
 

@@ -9,16 +9,17 @@ group() {
 	case $verb in
 	up | down) locked "group_$verb" "$name" ;;
 	address) "${name}_address" ;;
-	kill | revive | pid)
+	kill | revive | pid | folder)
 		[ -d "$run/$name/${3:?which node?}" ] || die "$name has no node $3"
 		case $verb in
 		kill) kill_process "$name/$3" ;;
 		revive) locked group_revive "$name" "$3" ;;
 		pid) cat "$run/$name/$3/pid" ;;
+		folder) echo "$run/$name/$3" ;;
 		esac
 		;;
 	*)
-		echo "usage: $0 $name up|down|address|kill NODE|revive NODE|pid NODE" >&2
+		echo "usage: $0 $name up|down|address|kill NODE|revive NODE|pid NODE|folder NODE" >&2
 		exit 2
 		;;
 	esac

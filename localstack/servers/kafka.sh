@@ -62,9 +62,12 @@ kafka_start() {
 }
 
 # kafka_launch NAME: the first compiler tier alone starts in half the time and is fast enough for tests.
+# A node with a file of hosts looks up each name there, whenever it connects.
 kafka_launch() {
+	local names=()
+	[ ! -e "$run/$1/hosts" ] || names=(-Djdk.net.hosts.file="$run/$1/hosts" -Dsun.net.inetaddr.ttl=0 -Dsun.net.inetaddr.negative.ttl=0)
 	launch "$1" "$(java_binary)" -Xms$kafka_heap -Xmx$kafka_heap -XX:+UseSerialGC \
-		-XX:TieredStopAtLevel="${KAFKA_TIER:-1}" \
+		-XX:TieredStopAtLevel="${KAFKA_TIER:-1}" "${names[@]}" \
 		-Dlog4j2.configurationFile="file:$here/kafka/log4j2.properties" \
 		-cp "$(kafka_jars)/*" kafka.Kafka "$run/$1/server.properties"
 }

@@ -10,8 +10,8 @@
 #   servers.sh revive NAME  start it again on its port with the data it has left
 #   servers.sh pid NAME     its process id, for other signals
 #   servers.sh address NAME
-#   servers.sh cluster up|down|address|kill PORT|revive PORT|pid PORT    Redis: three masters, three replicas
-#   servers.sh kafka3 up|down|address|kill NODE|revive NODE|pid NODE     Kafka: brokers 1, 2 and 3
+#   servers.sh cluster up|down|address|kill PORT|revive PORT|pid PORT|folder PORT    Redis: three masters, three replicas
+#   servers.sh kafka3 up|down|address|kill NODE|revive NODE|pid NODE|folder NODE     Kafka: brokers 1, 2 and 3
 #
 # FLASHSALE_SERVERS=name is another set, apart from the one that tests share: for whoever breaks
 # them. It ignores servers that the environment names.

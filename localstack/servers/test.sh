@@ -4,8 +4,8 @@
 # test.sh fuzz [TIME]     every fuzz target for TIME (10s) each
 #
 # `all` runs layer after layer, from the ground up. A broken layer does not keep the next ones
-# from running; the last lines sum up. `go test` hides what passing packages print, so the
-# servers' versions are logged by one test that is run with -v.
+# from running; the last lines sum up. Every test that was left out is printed with its reason. `go test`
+# hides what passing packages print, so the servers' versions are logged by one test that is run with -v.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -66,11 +66,13 @@ run_all() {
 		[ ${#folders[@]} -gt 0 ] || continue
 		echo "== $layer"
 		began=$SECONDS ok=ok
-		go test -race -shuffle=on -timeout 10m "${folders[@]}" 2>&1 | tee -a "$log" || { ok=FAILED failed=1; }
+		go test -json -race -shuffle=on -timeout 10m "${folders[@]}" 2>&1 | go run ./localstack/servers/told | tee -a "$log" ||
+			{ ok=FAILED failed=1; }
 		verdicts+=("$(printf '%-12s %-6s %d s' "$layer" $ok $((SECONDS - began)))")
 	done
 	echo "== summary"
 	printf '%s\n' "${verdicts[@]}"
+	grep '^left out: ' "$log" || echo "left out: nothing"
 	summary || failed=1
 	return $failed
 }

@@ -3,6 +3,7 @@ package drill
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"time"
@@ -98,16 +99,18 @@ func (s *stage) whole(ctx context.Context) error {
 		}
 	}
 	for {
-		if _, master, _, _, err := s.owners(ctx); err == nil {
+		_, master, _, _, err := s.owners(ctx)
+		var info string
+		if err == nil {
 			m := node(master.Addr)
-			info, err := m.Info(ctx, "replication").Result()
+			info, err = m.Info(ctx, "replication").Result()
 			_ = m.Close()
 			if err == nil && strings.Contains(info, "state=online") {
 				return nil
 			}
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
-			return err
+		if stopped := sleep(ctx, 100*time.Millisecond); stopped != nil {
+			return fmt.Errorf("no master with a replica: %w: %s", errors.Join(stopped, err), info)
 		}
 	}
 }
@@ -148,14 +151,17 @@ func hear(ctx context.Context, replica *redis.Client) error {
 }
 
 // leads waits until the node is a master.
-func leads(ctx context.Context, n *redis.Client) error {
+func leads(ctx context.Context, n *redis.Client) error { return has(ctx, n, "master") }
+
+// has waits until the node has that role.
+func has(ctx context.Context, n *redis.Client, wanted string) error {
 	for {
 		role, err := n.Do(ctx, "ROLE").Slice()
-		if err == nil && len(role) > 0 && role[0] == "master" {
+		if err == nil && len(role) > 0 && role[0] == wanted {
 			return nil
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
-			return err
+		if stopped := sleep(ctx, 50*time.Millisecond); stopped != nil {
+			return fmt.Errorf("%s is no %s but %v: %w", n.Options().Addr, wanted, role, errors.Join(stopped, err))
 		}
 	}
 }
@@ -177,16 +183,24 @@ func (s *stage) failover(ctx context.Context, lag time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := s.park.kill("cluster", port); err != nil {
+	if err := s.fell(port); err != nil {
 		return err
 	}
-	s.fallen = append(s.fallen, port)
-	s.later(func() { _ = s.park.revive("cluster", port) })
 	if err := hear(ctx, r); err != nil {
 		return err
 	}
 	// Until the replica is the master the fault is not over.
 	return leads(ctx, r)
+}
+
+// fell kills a node of the cluster until the drill is over.
+func (s *stage) fell(port string) error {
+	if err := s.park.kill("cluster", port); err != nil {
+		return err
+	}
+	s.fallen = append(s.fallen, port)
+	s.later(func() { _ = s.park.revive("cluster", port) })
+	return nil
 }
 
 // moveSlot moves the sale's slot to another master, key by key, as a resharding does.

@@ -21,6 +21,7 @@ type Drill struct {
 	Long  bool   // waits for a minute
 
 	cluster    bool          // Redis is the cluster
+	parted     bool          // nodes of the cluster, or brokers, can be cut off from each other
 	brokers    bool          // Kafka is the three brokers
 	shards     int           // of the sale; 0 is one
 	window     time.Duration // payment window of the sale; 0 is ten minutes
@@ -62,7 +63,7 @@ const (
 
 // All lists the drills in the sequence of the table.
 func All() []Drill {
-	return slices.Concat(redisDrills(), clusterDrills(), kafkaDrills(), postgresDrills(), processDrills(), timeDrills(), joinedDrills(), []Drill{editDrill()}, calmDrill())
+	return slices.Concat(redisDrills(), clusterDrills(), partedDrills(), latchedDrills(), kafkaDrills(), postgresDrills(), processDrills(), timeDrills(), joinedDrills(), []Drill{editDrill()}, calmDrill())
 }
 
 // Beside tells whether the drill is done while others are, on servers of its own: it waits more than
@@ -71,15 +72,16 @@ func (d Drill) Beside() bool { return d.Long || d.cluster || d.brokers }
 
 // Run does one drill. Its error means that it could not be done; what it found is in the row.
 func (d Drill) Run(ctx context.Context, park Park, log *slog.Logger) (row Row, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
-	defer cancel()
 	s, err := open(ctx, d, park, log)
 	if err != nil {
 		return Row{}, fmt.Errorf("%s: %w", d.Name, err)
 	}
 	defer s.close()
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	defer cancel()
 	row = Row{Name: d.Name, Fault: d.Fault, Shoppers: shoppers, Units: units}
 
+	go s.machine.watch(ctx)
 	beside := s.neighbour.watch(ctx)
 	calm := beside.during(ctx, 3*time.Second)
 	rushing := make(chan struct{})
@@ -94,11 +96,17 @@ func (d Drill) Run(ctx context.Context, park Park, log *slog.Logger) (row Row, e
 	if err := sleep(ctx, ahead); err != nil {
 		return row, err
 	}
+	if s.brokers {
+		if err := s.findBusy(ctx); err != nil {
+			return row, fmt.Errorf("%s: %w", d.Name, err)
+		}
+	}
 	s.struck = time.Now()
 	if err := d.strike(ctx, s); err != nil {
 		return row, fmt.Errorf("%s: strike: %w", d.Name, err)
 	}
 	over := time.Now()
+	time.AfterFunc(time.Second, func() { close(s.over) })
 	<-rushing
 	row.Busy = beside.since(calm)
 	row.settle(ctx, s, over)

@@ -16,6 +16,7 @@ type Hanging struct {
 	OnSale  Answers // there are units
 	Cold    Answers // the same, of an environment that has just begun and met the server hanging
 	SoldOut Answers
+	Later   Answers // the same, when all that was known before is too old
 }
 
 // Answers are how often each status came, and how long the slowest took.
@@ -61,6 +62,7 @@ func Hang(ctx context.Context, park Park, server string, log *slog.Logger) (Hang
 			s.database.set(passing)
 		}
 	}
+	close(s.over)
 	s.rush(ctx, 5, 0) // the clients are warm
 	var h Hanging
 	hang(true)
@@ -75,8 +77,13 @@ func Hang(ctx context.Context, park Park, server string, log *slog.Logger) (Hang
 	s.rush(ctx, units, 0)
 	// The crew needs its servers to stop in time.
 	defer hang(false)
+	s.ask(ctx, 1) // what Redis has is known
 	hang(true)
 	h.SoldOut = s.ask(ctx, 20)
+	if err := sleep(ctx, latchTime); err != nil {
+		return h, err
+	}
+	h.Later = s.ask(ctx, 20)
 	return h, ctx.Err()
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 )
@@ -54,6 +55,7 @@ func kafkaDrills() []Drill {
 			}
 			return s.frozen(ctx, "kafka3", leader, time.Minute)
 		}},
+		partedBrokersDrill(),
 		{Name: "publish-late", Fault: "Kafka: answers 1.5 s late, 4 times; records land after the release", brokers: true, late: true, strike: func(ctx context.Context, s *stage) error {
 			return during(ctx, 8*time.Second, 500*time.Millisecond, func() error {
 				leader, err := s.leader(ctx)
@@ -168,11 +170,30 @@ func (s *stage) redriveTwice(ctx context.Context) error {
 	return group.Wait()
 }
 
-// leader is the node that leads the first partition of the orders.
+// leader is the node that leads the partition which has the orders; a sale of one item needs no other.
 func (s *stage) leader(ctx context.Context) (string, error) {
 	topics, err := s.admin.ListTopics(ctx, s.setup.Orders)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprint(topics[s.setup.Orders].Partitions[0].Leader), nil
+	partition, ok := topics[s.setup.Orders].Partitions[s.busy]
+	if !ok {
+		return "", fmt.Errorf("no partition %d: %w", s.busy, topics.Error())
+	}
+	return fmt.Sprint(partition.Leader), nil
+}
+
+// findBusy looks which partition has the orders.
+func (s *stage) findBusy(ctx context.Context) error {
+	ends, err := s.admin.ListEndOffsets(ctx, s.setup.Orders)
+	if err != nil {
+		return err
+	}
+	most := int64(0)
+	ends.Each(func(end kadm.ListedOffset) {
+		if end.Offset > most {
+			s.busy, most = end.Partition, end.Offset
+		}
+	})
+	return nil
 }

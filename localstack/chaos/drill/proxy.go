@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"sync"
@@ -21,6 +22,8 @@ const (
 type proxy struct {
 	listener net.Listener
 	target   string
+	network  *network // nil: all hear each other
+	from, to string   // hosts in the network; from "" is whoever connects
 	mood     atomic.Int32
 
 	mu    sync.Mutex
@@ -28,16 +31,26 @@ type proxy struct {
 }
 
 func newProxy(target string) (*proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // local and instant
+	return (*network)(nil).proxy("127.0.0.1:0", way{}, target)
+}
+
+// proxy makes one that listens there before a server of the host w.to.
+func (n *network) proxy(address string, w way, target string) (*proxy, error) {
+	l, err := net.Listen("tcp", address) //nolint:noctx // local and instant
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: l, target: target, conns: map[net.Conn]bool{}}
+	p := &proxy{listener: l, target: target, network: n, from: w.from, to: w.to, conns: map[net.Conn]bool{}}
 	go p.serve()
 	return p, nil
 }
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
+
+func (p *proxy) port() string {
+	_, port, _ := net.SplitHostPort(p.address()) // of a listener it has both
+	return port
+}
 
 // set changes the mood. Connections that were swallowed from are cut: what they lost would
 // otherwise confuse both ends.
@@ -78,6 +91,8 @@ func (p *proxy) join(client net.Conn) {
 	if mood(p.mood.Load()) == refusing {
 		return
 	}
+	there := way{cmp.Or(p.from, hostOf(client.RemoteAddr())), p.to}
+	p.network.await(there)
 	server, err := net.Dial("tcp", p.target) //nolint:noctx // local and instant
 	if err != nil {
 		return
@@ -85,13 +100,13 @@ func (p *proxy) join(client net.Conn) {
 	p.keep(server)
 	defer p.drop(server)
 	done := make(chan struct{}, 2)
-	go func() { p.pump(server, client, false); done <- struct{}{} }()
-	go func() { p.pump(client, server, true); done <- struct{}{} }()
+	go func() { p.pump(server, client, there, false); done <- struct{}{} }()
+	go func() { p.pump(client, server, way{there.to, there.from}, true); done <- struct{}{} }()
 	<-done
 }
 
-// pump copies one direction as the mood says.
-func (p *proxy) pump(to io.Writer, from io.Reader, answers bool) {
+// pump copies one direction as the mood says, and as the network lets it.
+func (p *proxy) pump(to io.Writer, from io.Reader, w way, answers bool) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -108,6 +123,7 @@ func (p *proxy) pump(to io.Writer, from io.Reader, answers bool) {
 		case refusing:
 			return
 		}
+		p.network.await(w)
 		if _, err := to.Write(buffer[:n]); err != nil {
 			return
 		}

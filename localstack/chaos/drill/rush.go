@@ -17,14 +17,16 @@ type ledger struct {
 	accepted   map[string]receipt // by order id
 	unexpected map[string]int     // answers that a shopper should never get
 	gaveUp     int                // shoppers without a final answer
+	refused    int                // answers of sold out
 	slowest    time.Duration
+	unhindered time.Duration // the slowest, less what the machine was late meanwhile
 	crowds     int
 }
 
 // A receipt is a 202.
 type receipt struct {
-	token string
-	at    time.Time
+	token       string
+	pressed, at time.Time
 }
 
 // patience is how long a shopper presses again while the answer is 503.
@@ -66,13 +68,19 @@ func (s *stage) buy(ctx context.Context, name, token string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
+		pressed := time.Now()
 		code, orderID, refusal := s.press(ctx, token)
 		switch {
 		case code == http.StatusAccepted:
-			s.sales.accept(orderID, token)
+			s.sales.accept(orderID, receipt{token, pressed, time.Now()})
 			s.pressAgain(ctx, name, token)
 			return
-		case code == http.StatusGone, code == http.StatusConflict:
+		case code == http.StatusGone:
+			s.sales.note(func(l *ledger) { l.refused++ })
+			if !pressesOn(name) || s.calmAgain() {
+				return
+			}
+		case code == http.StatusConflict:
 			return
 		case code == 0, code == http.StatusServiceUnavailable: // no answer, or try again
 		default:
@@ -85,22 +93,36 @@ func (s *stage) buy(ctx context.Context, name, token string) {
 	}
 }
 
+// pressesOn names the losers who press on, twice a second and more, until the fault is a second
+// over: what the system forgets for a moment it must not sell to them.
+func pressesOn(name string) bool { return strings.HasSuffix(name, "1") || strings.HasSuffix(name, "6") }
+
+func (s *stage) calmAgain() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
+}
+
 // pressAgain is what every fifth winner does a second later: a second unit must not come of it.
 func (s *stage) pressAgain(ctx context.Context, name, token string) {
 	if !strings.HasSuffix(name, "4") && !strings.HasSuffix(name, "8") || sleep(ctx, time.Second) != nil {
 		return
 	}
+	pressed := time.Now()
 	if code, orderID, _ := s.press(ctx, token); code == http.StatusAccepted {
-		s.sales.accept(orderID, token)
+		s.sales.accept(orderID, receipt{token, pressed, time.Now()})
 	}
 }
 
-func (l *ledger) accept(orderID, token string) {
+func (l *ledger) accept(orderID string, r receipt) {
 	l.note(func(l *ledger) {
 		if l.accepted == nil {
 			l.accepted = map[string]receipt{}
 		}
-		l.accepted[orderID] = receipt{token, time.Now()}
+		l.accepted[orderID] = r
 	})
 }
 
@@ -121,12 +143,13 @@ func (l *ledger) note(do func(*ledger)) {
 
 // press is one purchase; 0 is no answer.
 func (s *stage) press(ctx context.Context, token string) (code int, orderID, refusal string) {
-	began := time.Now()
+	began, late := time.Now(), s.machine.so()
 	item := fmt.Sprint(s.sale.Items[0].ID)
 	code, body := s.call(ctx, "purchase", http.MethodPost, "/api/flash-sales/items/"+item+"/purchase", map[string]string{"itemId": item}, token)
 	took := time.Since(began)
 	if code != 0 {
-		s.sales.note(func(l *ledger) { l.slowest = max(l.slowest, took) })
+		late = s.machine.so() - late
+		s.sales.note(func(l *ledger) { l.slowest, l.unhindered = max(l.slowest, took), max(l.unhindered, took-late) })
 	}
 	var answer struct{ OrderID, Error string }
 	_ = json.Unmarshal([]byte(body), &answer)

@@ -26,10 +26,18 @@ func (s *stage) openRedis(ctx context.Context) error {
 		return err
 	}
 	s.setup.Redis = address
+	if s.parted && s.cluster {
+		if err := s.wire(ctx, address); err != nil {
+			return err
+		}
+	}
 	if s.cluster {
-		o, err := redis.ParseClusterURL(strings.Replace(address, "cluster=true&", "", 1))
+		o, err := redis.ParseClusterURL(strings.Replace(s.setup.Redis, "cluster=true&", "", 1))
 		if err != nil {
 			return err
+		}
+		if s.parted {
+			o.Dialer = asObserver
 		}
 		s.rdb = redis.NewClusterClient(o)
 	} else {
@@ -97,6 +105,9 @@ func (s *stage) openKafka(ctx context.Context) error {
 		if err := s.makeTopic(ctx, name); err != nil {
 			return err
 		}
+	}
+	if s.parted && s.brokers {
+		return s.wireBrokers(ctx)
 	}
 	return nil
 }

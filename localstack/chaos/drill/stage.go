@@ -40,16 +40,24 @@ type stage struct {
 	maintenance     string                // of the same server, for what cannot be done from inside a database
 	rdb             redis.UniversalClient // past the proxy
 	admin           *kadm.Client
+	busy            int32 // the partition that has the orders
 
 	shop      *shop.Shop             // for looking
 	functions map[string]shop.Invoke // unless they run in a child
+	fresh     *shop.Shop             // is asked instead of all others; nil is nobody
 	crew      *crew
 	child     *child
 	neighbour *neighbour
 	provider  *login.Provider
 	sales     ledger
 	struck    time.Time
+	over      chan struct{} // closed a second after the fault
+	stopped   time.Time     // when a master that was cut off sold nothing any more; zero is the fault's end
+	alone     span          // when a broker led that was cut off
+	machine   lateness
 	fallen    []string // cluster nodes that were killed
+	network   *network // between cluster nodes; nil where nobody is cut off
+	wired     []*wired // nodes, by their ports
 
 	closers []func()
 }
@@ -64,7 +72,7 @@ func (s *stage) later(do func()) { s.closers = append(s.closers, do) }
 
 // open builds a stage with one sale that is on sale.
 func open(ctx context.Context, d Drill, park Park, log *slog.Logger) (*stage, error) {
-	s := &stage{Drill: d, park: park, log: log, setup: setup{
+	s := &stage{Drill: d, park: park, log: log, over: make(chan struct{}), setup: setup{
 		Pollers: 1, Overlap: 1, Tick: time.Second, Issuer: "https://id.test", Secret: rand.Text(), Group: "drill-" + rand.Text(), clocks: d.clocks(),
 	}}
 	for _, step := range []func(context.Context) error{s.openRedis, s.openKafka, s.openDatabase, s.openShop, s.openSale, s.openCrew} {
@@ -149,6 +157,9 @@ func (s *stage) openCrew(ctx context.Context) error {
 
 // invoke calls a function where the functions run.
 func (s *stage) invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
+	if s.fresh != nil {
+		return s.fresh.Functions()[function](ctx, event)
+	}
 	if s.child != nil {
 		return s.child.invoke(ctx, function, event)
 	}

@@ -2,6 +2,7 @@ package drill
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -57,3 +58,18 @@ func host(name, function string, off time.Duration) Drill {
 func calmDrill() []Drill {
 	return []Drill{{Name: "calm", Fault: "none", strike: nothing}}
 }
+
+// lateness is how much later than asked for this process was woken, all in all: so long it had no
+// processor, and a purchase that was under way could not answer either.
+type lateness struct{ total atomic.Int64 }
+
+func (l *lateness) watch(ctx context.Context) {
+	const nap = 10 * time.Millisecond
+	for ctx.Err() == nil {
+		began := time.Now()
+		time.Sleep(nap)
+		l.total.Add(int64(max(0, time.Since(began)-nap)))
+	}
+}
+
+func (l *lateness) so() time.Duration { return time.Duration(l.total.Load()) }
