@@ -160,6 +160,9 @@ func (h *Handler) admit(ctx context.Context, r *apigw.Request) (*sale.Listing, s
 		return nil, stock.Attempt{}, unknownItem()
 	}
 	refusal := h.Latch.Refusal(ctx, listing, itemID)
+	if refusal.Outcome == 0 && h.Latch.Await(ctx, listing.ID, itemID) {
+		refusal = h.Latch.Refusal(ctx, listing, itemID)
+	}
 	if refusal.Outcome != 0 && !mayHaveWon(refusal, []byte(token)) {
 		return nil, stock.Attempt{}, told(refusal, &listing.Sale)
 	}

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"context"
 	"encoding/binary"
 
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -11,6 +12,9 @@ const MaxVerified = maxVerified
 
 // Kept is how many tokens the Verifier remembers.
 func (v *Verifier) Kept() int { return v.verified.kept() }
+
+// Forget empties the memory.
+func (v *Verifier) Forget() { v.verified = verified{} }
 
 func (s *verified) kept() int { return len(s.young) + len(s.old) }
 
@@ -35,3 +39,18 @@ func (m *Memory) Has(keys, token int) bool {
 
 // Kept is how many tokens it has.
 func (m *Memory) Kept() int { return m.s.kept() }
+
+// Plain tells whether the token is read without the library.
+func Plain(token string) bool {
+	_, ok := readPlain(token)
+	return ok
+}
+
+// InFull is Shopper by the library alone, and without a memory.
+func (v *Verifier) InFull(ctx context.Context, token string) (string, error) {
+	c, _, err := v.verifyAny(ctx, token)
+	if err != nil {
+		return "", err
+	}
+	return c.Subject, nil
+}

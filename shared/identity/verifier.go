@@ -85,6 +85,13 @@ func (v *Verifier) Shopper(ctx context.Context, token string) (userID string, er
 
 // verify also returns the key set that knew the token's key.
 func (v *Verifier) verify(ctx context.Context, token string) (*jwt.Claims, *keySet, error) {
+	if t, ok := readPlain(token); ok {
+		return v.verifyPlain(ctx, &t)
+	}
+	return v.verifyAny(ctx, token)
+}
+
+func (v *Verifier) verifyAny(ctx context.Context, token string) (*jwt.Claims, *keySet, error) {
 	// Strict about its JSON: a key that appears twice is an error, here and below.
 	jws, err := jose.ParseSignedCompact(token, algorithms)
 	if err != nil {

@@ -48,9 +48,9 @@ type latched struct {
 	last atomic.Pointer[look]
 
 	mu     sync.Mutex
-	flight chan struct{} // closed when the look under way is over; nil without one
-	fault  error         // why the last look failed
-	own    []ownWinner   // of this environment, since the look under way began
+	flight *flight     // the look under way; nil without one
+	fault  error       // why the last look failed
+	own    []ownWinner // of this environment, since the look under way began
 }
 
 type ownWinner struct {
@@ -75,7 +75,7 @@ func (l *Latch) SoldOut(ctx context.Context, sl *sale.Sale, item sale.ItemID) (b
 	if sl.Shards == 1 {
 		// What Redis has just said needs no proof; a look that does not know it is too old.
 		if !fresh || found.says[item] == 0 && l.age(found) >= fillPause {
-			_, _ = l.look(ctx, st, sl, false)
+			_, _ = l.look(ctx, st, sl, false, map[sale.ItemID]Outcome{item: SoldOut})
 		}
 		return true, nil
 	}
@@ -87,6 +87,31 @@ func (l *Latch) SoldOut(ctx context.Context, sl *sale.Sale, item sale.ItemID) (b
 		return false, fmt.Errorf("stock: sold out: %w", err)
 	}
 	return found.left[item] == 0, nil
+}
+
+// Await waits for the look under way, if one is and it will most likely tell that
+// the item is not to be had. Then it is true, and [Latch.Refusal] is worth another
+// question. A crowd that has no refusal yet would keep the cores from the look by
+// checking signatures, one for each of them, and all for nothing. The wait is that
+// for one look, and an environment with one invocation at a time never waits.
+func (l *Latch) Await(ctx context.Context, id sale.ID, item sale.ItemID) bool {
+	st := (*l.sales.Load())[id]
+	if st == nil {
+		return false
+	}
+	st.mu.Lock()
+	f := st.flight
+	awaited := f != nil && (f.says[item] != 0 || st.last.Load().said(item))
+	st.mu.Unlock()
+	if !awaited {
+		return false
+	}
+	select {
+	case <-f.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // Won adds a winner of this environment to its copy of the filter.
@@ -134,7 +159,7 @@ func (l *Latch) Refusal(ctx context.Context, listing *sale.Listing, item sale.It
 	age := found.age(now)
 	refused := outcome == Closed || age < latchTime && found.says[item] != 0
 	if refused && !found.fresh(age) {
-		if renewed, other := l.look(ctx, st, &listing.Sale, outcome == Closed); other == nil {
+		if renewed, other := l.look(ctx, st, &listing.Sale, outcome == Closed, nil); other == nil {
 			found, age = renewed, l.age(renewed)
 		}
 	}

@@ -35,29 +35,46 @@ func (k *look) fresh(age time.Duration) bool {
 	return age < latchRenew
 }
 
+// said tells whether the item was refused then.
+func (k *look) said(item sale.ItemID) bool { return k != nil && k.says[item] != 0 }
+
 func (k *look) add(own ownWinner) {
 	if k != nil && own.shard < len(k.winners) {
 		k.winners[own.shard].add(&own.probe)
 	}
 }
 
+// A flight is a look under way.
+type flight struct {
+	done chan struct{}           // closed when it is over
+	says map[sale.ItemID]Outcome // what is known already while filters are read; under the sale's lock
+}
+
 // look makes a new look, unless one is under way: then the channel is closed when
-// that is over. It is nil, nil after a fault. With closed the sale is known to be over.
-func (l *Latch) look(ctx context.Context, st *latched, sl *sale.Sale, closed bool) (found *look, other <-chan struct{}) {
+// that is over. It is nil, nil after a fault. With closed the sale is known to be
+// over; said is what Redis has just said of items, if that holds for all shards.
+func (l *Latch) look(ctx context.Context, st *latched, sl *sale.Sale, closed bool, said map[sale.ItemID]Outcome) (found *look, other <-chan struct{}) {
 	st.mu.Lock()
 	if st.flight != nil {
 		defer st.mu.Unlock()
-		return nil, st.flight
+		return nil, st.flight.done
 	}
-	flight := make(chan struct{})
-	st.flight, st.own = flight, nil
+	f := &flight{make(chan struct{}), said}
+	st.flight, st.own = f, nil
 	at := l.now()
 	st.mu.Unlock()
 
 	// Others rely on this look too, so it does not end with the caller that happened to start it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookWait)
 	defer cancel()
-	found, err := l.store.lookAt(ctx, sl, st.last.Load(), closed)
+	found, err := l.store.count(ctx, sl, closed)
+	if err == nil && found.needs {
+		st.mu.Lock()
+		f.says = found.says
+		st.mu.Unlock()
+		found.winners = l.store.filters(ctx, sl, st.last.Load())
+	}
+
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if err == nil {
@@ -68,13 +85,13 @@ func (l *Latch) look(ctx context.Context, st *latched, sl *sale.Sale, closed boo
 		st.last.Store(found)
 	}
 	st.flight, st.own, st.fault = nil, nil, err
-	close(flight)
+	close(f.done)
 	return found, nil
 }
 
 // lookOrWait looks, or waits for the look that is under way.
 func (l *Latch) lookOrWait(ctx context.Context, st *latched, sl *sale.Sale) (*look, error) {
-	found, other := l.look(ctx, st, sl, false)
+	found, other := l.look(ctx, st, sl, false, nil)
 	if other != nil {
 		select {
 		case <-other:
@@ -93,9 +110,8 @@ func (l *Latch) lookOrWait(ctx context.Context, st *latched, sl *sale.Sale) (*lo
 	return found, nil
 }
 
-// lookAt reads all shards of a sale. A filter that cannot be had is no fault:
-// then nobody is refused by this look.
-func (s *Store) lookAt(ctx context.Context, sl *sale.Sale, last *look, closed bool) (*look, error) {
+// count reads what all shards of a sale have left.
+func (s *Store) count(ctx context.Context, sl *sale.Sale, closed bool) (*look, error) {
 	clock, err := s.clock(ctx)
 	if err != nil {
 		return nil, err
@@ -115,10 +131,14 @@ func (s *Store) lookAt(ctx context.Context, sl *sale.Sale, last *look, closed bo
 		}
 	}
 	// Not before: a filter would cost the winners of a sale that still sells.
-	if found.needs = closed || len(found.says) > 0; !found.needs {
-		return found, nil
-	}
-	winners := make([]*filter, len(levels))
+	found.needs = closed || len(found.says) > 0
+	return found, nil
+}
+
+// filters reads those of all shards. Nil, and so nobody is refused, if one cannot
+// be had; that is no fault.
+func (s *Store) filters(ctx context.Context, sl *sale.Sale, last *look) []*filter {
+	winners := make([]*filter, len(s.keyring.of(Of(sl))))
 	var group errgroup.Group // one that fails must not stop another that fills
 	group.SetLimit(looksAtOnce)
 	for shard := range winners {
@@ -131,8 +151,8 @@ func (s *Store) lookAt(ctx context.Context, sl *sale.Sale, last *look, closed bo
 			return err
 		})
 	}
-	if group.Wait() == nil {
-		found.winners = winners
+	if group.Wait() != nil {
+		return nil
 	}
-	return found, nil
+	return winners
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (b *bench) refusal(ctx context.Context) ([]table.Row, error) {
 func (b *bench) events(l lot, n int) ([][]byte, error) {
 	var event []byte
 	api := gateway.New([]gateway.Route{shop.Routes[0]}, map[string]shop.Invoke{"purchase": func(_ context.Context, got []byte) ([]byte, error) {
-		event = got
+		event = bytes.Clone(got)
 		return []byte(`{"statusCode":200,"body":""}`), nil
 	}}, slog.New(slog.DiscardHandler))
 	tokens, err := b.sign(n)

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,8 +23,9 @@ func appendEvent(b []byte, r *http.Request, resourcePath string, params map[stri
 	// A REST API leaves the path as it came; only the parameters are decoded.
 	b = appendField(append(b, ','), "path", r.URL.EscapedPath())
 	b = appendField(append(b, ','), "httpMethod", r.Method)
-	b = appendBoth(append(b, ','), "headers", "multiValueHeaders", headersOf(r, source, port, now))
-	b = appendBoth(append(b, ','), "queryStringParameters", "multiValueQueryStringParameters", r.URL.Query())
+	var room [32]field
+	b = appendBoth(append(b, ','), "headers", "multiValueHeaders", headersOf(room[:0], r, source, port, now))
+	b = appendBoth(append(b, ','), "queryStringParameters", "multiValueQueryStringParameters", queryOf(r))
 	b = append(b, `,"pathParameters":`...)
 	b = appendParams(b, params)
 	b = append(b, `,"stageVariables":null,"requestContext":`...)
@@ -61,44 +61,80 @@ func appendContext(b []byte, r *http.Request, resourcePath, source, id string, n
 	return append(appendField(append(b, ','), "sourceIp", source), '}', '}')
 }
 
+// A field is a header or a parameter with all its values.
+type field struct {
+	name string
+	all  []string
+	text string // the last value, and the only one where all is nil
+
+	from, to int // where it stands in the event
+}
+
 // headersOf adds what API Gateway adds, and Host, which net/http takes out.
-func headersOf(r *http.Request, source, port string, now time.Time) map[string][]string {
-	if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" {
+func headersOf(list []field, r *http.Request, source, port string, now time.Time) []field {
+	trace, forwarded := "", ""
+	for name, all := range r.Header {
+		last := all[len(all)-1]
+		switch name {
+		case "Host", "X-Forwarded-Port", "X-Forwarded-Proto":
+			continue
+		case "X-Forwarded-For":
+			forwarded = all[0]
+			continue
+		case "X-Amzn-Trace-Id":
+			if trace = all[0]; trace == "" {
+				continue
+			}
+		}
+		list = append(list, field{name: name, all: all, text: last})
+	}
+	if forwarded != "" {
 		source = forwarded + ", " + source
 	}
-	h := r.Header // the request is ours, and nobody reads it again
-	h["Host"] = []string{r.Host}
-	h["X-Forwarded-For"] = []string{source}
-	h["X-Forwarded-Port"] = []string{port}
-	h["X-Forwarded-Proto"] = []string{"http"}
-	if h.Get("X-Amzn-Trace-Id") == "" {
-		h["X-Amzn-Trace-Id"] = []string{traceID(now)}
+	if trace == "" {
+		list = append(list, field{name: "X-Amzn-Trace-Id", text: traceID(now)})
 	}
-	return h
+	return append(list, field{name: "Host", text: r.Host}, field{name: "X-Forwarded-For", text: source},
+		field{name: "X-Forwarded-Port", text: port}, field{name: "X-Forwarded-Proto", text: "http"})
+}
+
+func queryOf(r *http.Request) (list []field) {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	for name, all := range r.URL.Query() {
+		list = append(list, field{name: name, all: all, text: all[len(all)-1]})
+	}
+	return list
 }
 
 // appendBoth writes values twice, as API Gateway does: the last of each name, and all,
 // both times in the same sequence.
-func appendBoth(b []byte, single, multi string, values map[string][]string) []byte {
-	if len(values) == 0 {
+func appendBoth(b []byte, single, multi string, list []field) []byte {
+	if len(list) == 0 {
 		b = append(appendText(b, single), ":null,"...)
 		return append(appendText(b, multi), ":null"...)
 	}
-	names := slices.Sorted(maps.Keys(values))
+	slices.SortFunc(list, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	b = append(appendText(b, single), ':', '{')
-	for _, name := range names {
-		all := values[name]
-		b = append(appendField(b, name, all[len(all)-1]), ',')
+	for i := range list {
+		f := &list[i]
+		b = append(appendText(b, f.name), ':')
+		f.from = len(b)
+		b = appendText(b, f.text)
+		f.to = len(b)
+		b = append(b, ',')
 	}
 	b[len(b)-1] = '}'
 	b = append(appendText(append(b, ','), multi), ':', '{')
-	for _, name := range names {
-		b = append(appendText(b, name), ':', '[')
-		for _, value := range values[name] {
+	for i := range list {
+		f := &list[i]
+		b = append(appendText(b, f.name), ':', '[')
+		for _, value := range f.all[:max(len(f.all), 1)-1] {
 			b = append(appendText(b, value), ',')
 		}
-		b[len(b)-1] = ']'
-		b = append(b, ',')
+		b = append(b, b[f.from:f.to]...)
+		b = append(b, ']', ',')
 	}
 	b[len(b)-1] = '}'
 	return b
@@ -135,15 +171,38 @@ func appendField(b []byte, name, value string) []byte {
 
 // appendText writes a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func appendText(b []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, _ := json.Marshal(text) // a string always marshals
-			return append(b, quoted...)
-		}
+	if !plain(text) {
+		quoted, _ := json.Marshal(text) // a string always marshals
+		return append(b, quoted...)
 	}
 	b = append(b, '"')
 	b = append(b, text...)
 	return append(b, '"')
+}
+
+// special are the bytes that a JSON string does not have as they are.
+var special = func() (special [256]uint8) {
+	for c := range special {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			special[c] = 1
+		}
+	}
+	return special
+}()
+
+func plain(text string) bool {
+	for ; len(text) >= 8; text = text[8:] {
+		if special[text[0]]|special[text[1]]|special[text[2]]|special[text[3]]|
+			special[text[4]]|special[text[5]]|special[text[6]]|special[text[7]] != 0 {
+			return false
+		}
+	}
+	for i := range len(text) {
+		if special[text[i]] != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // match fits a path's raw segments to the resource and decodes its parameters. An

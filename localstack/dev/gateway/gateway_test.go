@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -238,14 +240,47 @@ func TestCallerGone(t *testing.T) {
 	}
 }
 
-func BenchmarkRefusal(b *testing.B) {
+// Answers that are the same are read once. Each caller gets the own one all the same.
+func TestAnswersAlike(t *testing.T) {
+	t.Parallel()
+	n := 0
 	h := serve(func(context.Context, []byte) ([]byte, error) {
-		return []byte(`{"statusCode":410,"headers":{"Content-Type":"application/json"},"body":"{\"error\":\"SOLD_OUT\"}"}`), nil
+		n++
+		return fmt.Appendf(nil, `{"statusCode":410,"headers":{"Retry-After":"%d"},"body":"refused %d"}`, n/3, n/3), nil
 	})
-	token := "Bearer " + strings.Repeat("x", 400)
-	for b.Loop() {
-		r := httptest.NewRequest(http.MethodPost, "/api/flash-sales/items/1/purchase", nil)
-		r.Header.Set("Authorization", token)
-		call(h, r)
+	ids := map[string]bool{}
+	for i := range 9 {
+		w := call(h, httptest.NewRequest(http.MethodPost, "/api/flash-sales/items/1/purchase", nil))
+		want := strconv.Itoa((i + 1) / 3)
+		if w.Code != http.StatusGone || w.Header().Get("Retry-After") != want || w.Body.String() != "refused "+want {
+			t.Errorf("call %d: got %d %v %s, want number %s", i, w.Code, w.Header(), w.Body, want)
+		}
+		ids[w.Header().Get("X-Amzn-Requestid")] = true
+	}
+	if len(ids) != 9 {
+		t.Errorf("%d request ids, want 9", len(ids))
+	}
+}
+
+// A function that overran its time may still read its event.
+func TestEventOfALateFunction(t *testing.T) {
+	t.Parallel()
+	late, event := make(chan struct{}), make(chan string)
+	h := serve(func(_ context.Context, got []byte) ([]byte, error) {
+		if strings.Contains(string(got), "/items/1/") {
+			<-late
+			event <- string(got)
+		}
+		return []byte(`{"statusCode":202}`), nil
+	})
+	if w := call(h, httptest.NewRequest(http.MethodPost, "/api/flash-sales/items/1/purchase", nil)); w.Code != http.StatusBadGateway {
+		t.Errorf("got %d, want 502", w.Code)
+	}
+	for range 20 {
+		call(h, httptest.NewRequest(http.MethodPost, "/api/flash-sales/items/2/purchase", nil))
+	}
+	close(late)
+	if got := <-event; !strings.Contains(got, "/items/1/") {
+		t.Errorf("its event has become another: %s", got)
 	}
 }

@@ -38,7 +38,7 @@ func Call(ctx context.Context, invoke Invoke, timeout time.Duration, event []byt
 		err    error
 	}
 	done := make(chan result, 1)
-	go func() {
+	start(func() {
 		defer cancel()
 		defer func() {
 			if p := recover(); p != nil {
@@ -50,7 +50,7 @@ func Call(ctx context.Context, invoke Invoke, timeout time.Duration, event []byt
 			err = &Error{Message: err.Error(), Type: typeName(err)}
 		}
 		done <- result{answer, err}
-	}()
+	})
 	select {
 	case r := <-done:
 		return r.answer, r.err
@@ -62,6 +62,34 @@ func Call(ctx context.Context, invoke Invoke, timeout time.Duration, event []byt
 		return r.answer, r.err
 	default:
 		return nil, &Error{Message: fmt.Sprintf("Task timed out after %.2f seconds", timeout.Seconds()), Type: TimedOut}
+	}
+}
+
+// idle takes calls for goroutines that have made one before: their stacks have grown
+// already, and a new one's would be copied several times on the way down.
+var idle = make(chan func())
+
+// start runs a call beside its caller.
+func start(call func()) {
+	select {
+	case idle <- call:
+	default:
+		go work(call)
+	}
+}
+
+// work ends when nothing was to do for a while.
+func work(call func()) {
+	over := time.NewTimer(time.Hour)
+	defer over.Stop()
+	for {
+		call()
+		over.Reset(time.Second)
+		select {
+		case call = <-idle:
+		case <-over.C:
+			return
+		}
 	}
 }
 
