@@ -12,12 +12,13 @@
 --  2 dropped      tombstoned: nobody waits for this order
 --  3 superseded   the shopper holds another order
 --  4 unguarded    no marker: Redis knows nothing, the database decides alone
+--  5 confirmed    claimed, and its row was written before: the record came twice, or the row is lost
 --
 -- An item without a quota here is put back as well: its quota counts as 0, so -1 in stock and one hold
 -- conserve it, and an acknowledged order must not end because Redis forgot. The database decides.
 -- clock: Redis TIME dates the outbox entry of a hold that is put back.
 
-local CLAIMED, DROPPED, SUPERSEDED, UNGUARDED = 1, 2, 3, 4
+local CLAIMED, DROPPED, SUPERSEDED, UNGUARDED, CONFIRMED = 1, 2, 3, 4, 5
 local HEADER = 64 -- of the winners' filter; its form is told in winners.lua
 
 local meta, holds, stock, unconfirmed, released, winners = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -63,6 +64,7 @@ local function claim(orderId, userId, itemId, reservedAt)
   if not loaded then return UNGUARDED end
   local hold = held[userId]
   if hold and string.find(hold, orderId, 1, true) == 1 then -- no order id begins another
+    if string.find(hold, '^%S+ %S+ C %S+ %d+ ') then return CONFIRMED end
     set(userId, string.gsub(hold, ' R ', ' C ', 1))
     return CLAIMED
   end

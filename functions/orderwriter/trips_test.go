@@ -2,6 +2,7 @@ package orderwriter_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"flashsale/shared/orderlog"
@@ -36,4 +37,35 @@ func TestTrips(t *testing.T) {
 		}
 	}
 	d.WantSold(t, sl, 0, 501)
+}
+
+// TestDoubleClicks writes a batch in which some records came before and some come twice:
+// the others are as cheap as without those.
+func TestDoubleClicks(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	trips := d.Count(t)
+	d.h.Orders = d.Orders
+	sl := d.Open(t, 100)
+	place := func(from, to int) (placed []sale.Placed) {
+		for i := from; i < to; i++ {
+			placed = append(placed, d.Place(sl, 0, fmt.Sprintf("u%d", i)))
+		}
+		if _, err := d.Stock.Adopt(t.Context(), stock.Of(&sl), placed); err != nil {
+			t.Fatal(err)
+		}
+		return placed
+	}
+	before, fresh := place(0, 20), place(20, 40)
+	d.writes(t, d.records(before...)...)
+	event := orderlog.EncodeBatch(d.records(slices.Concat(fresh, before[:5], fresh[:5])...))
+	trips.Take()
+	if again := deliver(t, d.h, event); len(again) != 0 {
+		t.Fatalf("got %v again, want none", again)
+	}
+	// On top of the trips of a batch of new ones: begin, rows, what they are, commit; confirm.
+	if sql, redis := trips.Take(); sql != 6 || redis != 3 {
+		t.Errorf("got %d trips to PostgreSQL and %d to Redis, want 6 and 3", sql, redis)
+	}
+	d.WantSold(t, sl, 0, 40)
 }

@@ -16,11 +16,11 @@ const reasonForeign = "the order id is another order's"
 // write makes the rows of all claimed records in one transaction and then tells
 // Redis how each ended. If Redis does not hear it, the records come again: the
 // rows are known by then, and only the telling is repeated.
-func (b *batch) write(ctx context.Context, entries []entry) {
+func (b *batch) write(ctx context.Context, entries []entry, how func(context.Context, []sale.Placed) ([]order.Written, error)) {
 	if len(entries) == 0 {
 		return
 	}
-	written, err := b.Orders.WriteBatch(ctx, placedOf(entries))
+	written, err := how(ctx, placedOf(entries))
 	if err != nil {
 		b.fail(ctx, "write", err, entries...)
 		return
@@ -133,6 +133,18 @@ func (b *batch) tell(ctx context.Context, sh stock.Shards, end *ending) error {
 // keeper moves units and tells the shards what governs them; it publishes nothing.
 func (b *batch) keeper() *recovery.Keeper {
 	return &recovery.Keeper{Orders: b.Orders, Stock: b.Stock}
+}
+
+// apart keeps the order of both parts.
+func apart(entries []entry) (fresh, known []entry) {
+	for _, e := range entries {
+		if e.known {
+			known = append(known, e)
+		} else {
+			fresh = append(fresh, e)
+		}
+	}
+	return fresh, known
 }
 
 func bySale(entries []entry) map[stock.Shards][]entry {

@@ -238,7 +238,7 @@ func (h *Handler) publishAgain(ctx context.Context, shards stock.Shards, p sale.
 	if err != nil {
 		return apigw.Response{}, apigw.Busy(retry, err)
 	}
-	if outcomes[0] != stock.Claimed {
+	if outcomes[0] != stock.Claimed && outcomes[0] != stock.Confirmed {
 		return apigw.Response{}, apigw.Busy(retry, fmt.Errorf("purchase: repeated, but %s", outcomes[0]))
 	}
 	return accepted(p.OrderID), nil

@@ -41,17 +41,32 @@ func (s *Store) WriteBatch(ctx context.Context, placed []sale.Placed) ([]Written
 	if len(placed) == 0 {
 		return nil, nil
 	}
-	written, err := s.writeNew(ctx, placed)
-	if err == nil && written == nil {
-		written, err = s.writeAny(ctx, placed)
+	b := newBatch(placed)
+	done, err := s.writeNew(ctx, b)
+	if err == nil && !done {
+		err = s.writeAny(ctx, b)
 	}
-	return written, wrap("write batch", err)
+	if err != nil {
+		return nil, wrap("write batch", err)
+	}
+	return b.answer(placed), nil
+}
+
+// WriteAgain is WriteBatch for orders that have rows already, most likely.
+func (s *Store) WriteAgain(ctx context.Context, placed []sale.Placed) ([]Written, error) {
+	if len(placed) == 0 {
+		return nil, nil
+	}
+	b := newBatch(placed)
+	if err := s.writeAny(ctx, b); err != nil {
+		return nil, wrap("write again", err)
+	}
+	return b.answer(placed), nil
 }
 
 // writeAny is the careful way, of a batch with others than new orders.
-func (s *Store) writeAny(ctx context.Context, placed []sale.Placed) ([]Written, error) {
-	b := newBatch(placed)
-	err := s.change(ctx, func(tx pgx.Tx) error {
+func (s *Store) writeAny(ctx context.Context, b *batch) error {
+	return s.change(ctx, func(tx pgx.Tx) error {
 		if err := b.insert(ctx, tx, s.now()); err != nil {
 			return err
 		}
@@ -60,13 +75,9 @@ func (s *Store) writeAny(ctx context.Context, placed []sale.Placed) ([]Written, 
 		}
 		return b.count(ctx, tx, s)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return b.answer(placed), nil
 }
 
-// A batch is the work of one writeAny: its distinct orders, by arrival.
+// A batch is the work of one write: its distinct orders, by arrival.
 type batch struct {
 	placed  []sale.Placed
 	written map[sale.OrderID]Written

@@ -37,14 +37,13 @@ const insertNew = `
 	)
 	SELECT DISTINCT sale_id, pay_by FROM terms`
 
-// writeNew is the way of nearly every batch: its records are of different orders,
-// all new, and all fit. It takes one round trip, so the item's row is not locked while
-// anything travels. Otherwise it is nil and nothing is written: some rule was broken,
+// writeNew is the way of nearly every batch: its orders are all new, and all fit. It takes one round trip, so the item's row is not locked while
+// anything travels. Otherwise it is false and nothing is written: some rule was broken,
 // and which one is for the careful way to find out.
-func (s *Store) writeNew(ctx context.Context, placed []sale.Placed) ([]Written, error) {
+func (s *Store) writeNew(ctx context.Context, b *batch) (bool, error) {
 	var all pgx.Batch // one transaction, since none of its statements begins one
 	payBy := make(map[sale.ID]time.Time)
-	all.Queue(insertNew, append(columns(placed), s.now())...).Query(func(rows pgx.Rows) error {
+	all.Queue(insertNew, append(columns(b.placed), s.now())...).Query(func(rows pgx.Rows) error {
 		var id sale.ID
 		var at time.Time
 		_, err := pgx.ForEachRow(rows, []any{&id, &at}, func() error {
@@ -53,23 +52,22 @@ func (s *Store) writeNew(ctx context.Context, placed []sale.Placed) ([]Written, 
 		})
 		return err
 	})
-	byItem := perItem(placed)
+	byItem := perItem(b.placed)
 	for _, item := range slices.Sorted(maps.Keys(byItem)) {
 		// chk_not_oversold is the guard.
 		all.Queue(`UPDATE flash_sale_item SET sold = sold + $2::bigint WHERE id = $1::bigint`, int64(item), byItem[item])
 	}
 	err := s.pool.SendBatch(ctx, &all).Close()
 	if _, refused := errors.AsType[*pgconn.PgError](err); refused {
-		return nil, nil
+		return false, nil
 	}
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	written := make([]Written, len(placed))
-	for i, p := range placed {
-		written[i] = Written{Result: ResultNew, State: Pending, PayBy: payBy[p.SaleID]}
+	for _, p := range b.placed {
+		b.written[p.OrderID] = Written{Result: ResultNew, State: Pending, PayBy: payBy[p.SaleID]}
 	}
-	return written, nil
+	return true, nil
 }
 
 func perItem(placed []sale.Placed) map[sale.ItemID]int64 {

@@ -162,14 +162,15 @@ func TestRowlessHold(t *testing.T) {
 				t.Fatalf("published: got %+v, want %+v", w.log.published, p)
 			}
 			// The writer's part.
-			if got, err := w.Stock.Claim(t.Context(), stock.Of(&sl), []sale.Placed{p}); err != nil || got[0] != stock.Claimed {
-				t.Fatalf("claim: got %v, %v, want claimed", got, err)
+			got, err := w.Stock.Claim(t.Context(), stock.Of(&sl), []sale.Placed{p})
+			if err != nil || got[0] != stock.Claimed && got[0] != stock.Confirmed { // Redis may know of the row that was there
+				t.Fatalf("claim: got %v, %v, want claimed or confirmed", got, err)
 			}
 			written := w.Write(t, p)
 			if written[0].Result != order.ResultNew {
 				t.Errorf("write: got %+v, want a new row", written[0])
 			}
-			err := w.Stock.Confirm(t.Context(), stock.Of(&sl), []stock.Confirmation{{OrderID: p.OrderID, UserID: p.UserID, PayBy: written[0].PayBy}})
+			err = w.Stock.Confirm(t.Context(), stock.Of(&sl), []stock.Confirmation{{OrderID: p.OrderID, UserID: p.UserID, PayBy: written[0].PayBy}})
 			if err != nil {
 				t.Fatal(err)
 			}

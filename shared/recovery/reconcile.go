@@ -132,7 +132,7 @@ func (k *Keeper) adopt(ctx context.Context, shards stock.Shards, ids []sale.Orde
 	var confirm []stock.Confirmation
 	for i, p := range placed {
 		// Superseded: the shopper holds another order, which the writer will reject.
-		if outcomes[i] == stock.Claimed {
+		if outcomes[i] == stock.Claimed || outcomes[i] == stock.Confirmed {
 			confirm = append(confirm, stock.Confirmation{OrderID: p.OrderID, UserID: p.UserID, PayBy: rows[p.OrderID].PayBy})
 		}
 	}

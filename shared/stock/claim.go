@@ -17,6 +17,7 @@ const (
 	Dropped                            // given up by its purchase: reject it
 	Superseded                         // the shopper holds another order: reject it
 	Unguarded                          // the shard is not loaded: the database decides alone
+	Confirmed                          // claimed, and its row was written before: the record came twice
 )
 
 func (o ClaimOutcome) String() string {
@@ -29,6 +30,8 @@ func (o ClaimOutcome) String() string {
 		return "superseded"
 	case Unguarded:
 		return "unguarded"
+	case Confirmed:
+		return "confirmed"
 	default:
 		return fmt.Sprintf("claim outcome %d", int(o))
 	}
@@ -66,7 +69,7 @@ func (s *Store) claim(ctx context.Context, sh Shards, placed []sale.Placed, adop
 	outcomes := make([]ClaimOutcome, len(placed))
 	err := b.run(ctx, s.rdb, func(place int, code int64) error {
 		o := ClaimOutcome(code)
-		if o < Claimed || o > Unguarded {
+		if o < Claimed || o > Confirmed {
 			return fmt.Errorf("unknown outcome %d", code)
 		}
 		outcomes[place] = o

@@ -37,6 +37,22 @@ func TestClaimOutcomes(t *testing.T) {
 	})
 }
 
+// A record that comes twice finds its row written. A key that looks like the end of such a hold makes none.
+func TestClaimOfAWrittenOrder(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f *fixture) {
+		f.load(t, 2)
+		a := f.attempt("u1")
+		a.IdempotencyKey = "x C 1 2 y"
+		f.reserve(t, a, stock.Reserved)
+		f.claim(t, a, stock.Claimed)
+		f.wantItem(t, stock.ItemReport{Quota: 2, Stock: 1, Claimed: 1})
+		f.confirm(t, a, time.Now())
+		f.claim(t, a, stock.Confirmed)
+		f.wantItem(t, stock.ItemReport{Quota: 2, Stock: 1, Confirmed: 1})
+	})
+}
+
 // A failover to a replica that lags takes holds and their decrements; the record brings them back.
 func TestClaimPutsBackALostHold(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,8 @@ type model struct {
 
 type modelHold struct {
 	stock.Attempt
-	claimed bool
+	claimed   bool
+	confirmed bool
 }
 
 func (m *model) reserve(a stock.Attempt) stock.Outcome {
@@ -44,12 +45,14 @@ func (m *model) reserve(a stock.Attempt) stock.Outcome {
 
 func (m *model) hold(a stock.Attempt, claimed bool) {
 	m.stock[a.ItemID]--
-	m.holds[a.UserID] = &modelHold{a, claimed}
+	m.holds[a.UserID] = &modelHold{Attempt: a, claimed: claimed}
 	m.outbox[a.UserID] = true
 }
 
 func (m *model) claim(a stock.Attempt) stock.ClaimOutcome {
 	switch own := m.holds[a.UserID]; {
+	case own != nil && own.OrderID == a.OrderID && own.confirmed:
+		return stock.Confirmed
 	case own != nil && own.OrderID == a.OrderID:
 		own.claimed = true
 		return stock.Claimed
@@ -64,7 +67,7 @@ func (m *model) claim(a stock.Attempt) stock.ClaimOutcome {
 
 func (m *model) confirm(a stock.Attempt) {
 	if own := m.holds[a.UserID]; own != nil && own.OrderID == a.OrderID {
-		own.claimed = true
+		own.claimed, own.confirmed = true, true
 		delete(m.outbox, a.UserID)
 	}
 }

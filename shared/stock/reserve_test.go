@@ -251,7 +251,7 @@ func TestOutcomeNames(t *testing.T) {
 	}{
 		"reserve": {lua.Reserve, names(stock.Reserved, stock.Already, stock.SoldOut, stock.NotOpen, stock.Closed,
 			stock.Paused, stock.NotLoaded, stock.Barred, stock.Tombstoned)},
-		"claim":   {lua.Claim, names(stock.Claimed, stock.Dropped, stock.Superseded, stock.Unguarded)},
+		"claim":   {lua.Claim, names(stock.Claimed, stock.Dropped, stock.Superseded, stock.Unguarded, stock.Confirmed)},
 		"release": {lua.Release, names(stock.Released, stock.NotHeld)},
 	}
 	for script, s := range scripts {

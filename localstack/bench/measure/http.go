@@ -24,8 +24,9 @@ import (
 	stampede "flashsale/localstack/stampede/stage"
 )
 
-// losers press after the sell-out. They have not won, since they come to no opening.
-const losers = 5000
+// losers press after the sell-out. They have not won, since they come to no opening. They
+// are so many that none of them presses as often as the limit of one shopper forbids.
+const losers = 20_000
 
 // http sells by HTTP to the same crowd, ours through the development server, each rival
 // in a process of its own.

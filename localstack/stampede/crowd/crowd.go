@@ -57,12 +57,14 @@ type crowd struct {
 	Config
 	target  Target
 	record  *report.Recorder
-	presses chan struct{} // places for purchases
-	others  chan struct{} // for all else, so that it need not queue behind the crowd
-	people  []person      // by number / Parts
+	presses *places  // for purchases
+	others  *places  // for all else, so that it need not queue behind the crowd
+	people  []person // by number / Parts
 	item    string
 	sale    string
-	waiting atomic.Int64
+	waiting atomic.Int64    // for a place, once inside
+	due     []time.Duration // when shoppers arrive, after the opening
+	inside  atomic.Int64    // of those
 
 	auditing bool // the rush is over
 }
@@ -90,22 +92,24 @@ func Run(ctx context.Context, cfg Config, target Target) (*report.Report, error)
 	}
 	numbers, arrivals := cfg.schedule()
 	c := &crowd{
-		Config: cfg, target: target, presses: make(chan struct{}, cfg.InFlight), others: make(chan struct{}, cfg.InFlight), people: make([]person, len(numbers)),
+		Config: cfg, target: target, presses: newPlaces(cfg.InFlight), others: newPlaces(cfg.InFlight), people: make([]person, len(numbers)),
 		item: strconv.FormatInt(cfg.Item, 10), sale: strconv.FormatInt(cfg.Sale, 10),
 		record: report.NewRecorder(report.Report{
 			Way: cfg.Way, Target: cfg.Target, Parts: []string{fmt.Sprintf("%d/%d", cfg.Part, cfg.Parts)}, Seed: cfg.Seed,
 			OpensAt: cfg.Opens.UTC(), Lottery: cfg.Lottery, Shoppers: len(numbers), Units: cfg.Units, Habits: cfg.Habits, Notes: cfg.Notes,
 		}),
 	}
+	if c.Lottery {
+		c.say("%d ask for their passes", len(numbers))
+		c.drawLots(ctx, numbers)
+		c.takeTurns(numbers, arrivals)
+	}
+	c.due = arrivals
 	watching, stop := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
 	watchers.Go(func() { c.tell(watching) })
 	if c.Rows != nil {
 		watchers.Go(func() { c.watch(watching) })
-	}
-	if c.Lottery {
-		c.drawLots(ctx, numbers)
-		c.takeTurns(numbers, arrivals)
 	}
 	c.rush(ctx, numbers, arrivals)
 	c.say("all have had their turn; counting")
@@ -125,6 +129,8 @@ func Run(ctx context.Context, cfg Config, target Target) (*report.Report, error)
 }
 
 // rush lets everybody in at their time and waits for them, but not for longer than the limit.
+// Who finds no place for the first press waits outside: hundreds of thousands of waiting
+// goroutines would keep the collector busy, and the system with it.
 func (c *crowd) rush(ctx context.Context, numbers []int32, arrivals []time.Duration) {
 	if len(arrivals) == 0 {
 		return
@@ -135,16 +141,17 @@ func (c *crowd) rush(ctx context.Context, numbers []int32, arrivals []time.Durat
 	}
 	ctx, cancel := context.WithDeadline(ctx, c.Opens.Add(arrivals[0]).Add(limit))
 	defer cancel()
-	var inside sync.WaitGroup
+	var living sync.WaitGroup
 	for i, number := range numbers {
-		if !sleepUntil(ctx, c.Opens.Add(arrivals[i])) {
+		arrived := c.Opens.Add(arrivals[i])
+		if !sleepUntil(ctx, arrived) || !c.presses.enter(ctx, arrived) {
 			c.leaveOutside(numbers[i:])
 			break
 		}
-		arrived := c.Opens.Add(arrivals[i])
-		inside.Go(func() { c.live(ctx, int(number), arrived) })
+		c.inside.Add(1)
+		living.Go(func() { c.live(ctx, int(number), arrived) })
 	}
-	inside.Wait()
+	living.Wait()
 }
 
 // leaveOutside accounts for those who had no time to arrive.
@@ -169,10 +176,18 @@ func (c *crowd) call(ctx context.Context, wanted time.Time, call Call) Answer {
 	if !c.enter(ctx, wanted, places) {
 		return Answer{}
 	}
+	return c.send(ctx, wanted, places, call)
+}
+
+// send makes a call for which there is a place, and leaves it.
+func (c *crowd) send(ctx context.Context, wanted time.Time, places *places, call Call) Answer {
+	defer places.leave()
+	if ctx.Err() != nil {
+		return Answer{}
+	}
 	sent := time.Now()
 	a := c.target.Answer(ctx, call)
 	ended := time.Now()
-	<-places
 	found := sample(call.Action, a, wanted, sent, ended)
 	if c.auditing { // no shopper waits for it
 		found.Kind = ""
@@ -182,18 +197,13 @@ func (c *crowd) call(ctx context.Context, wanted time.Time, call Call) Answer {
 }
 
 // enter waits for the time and for a free place.
-func (c *crowd) enter(ctx context.Context, wanted time.Time, places chan struct{}) bool {
+func (c *crowd) enter(ctx context.Context, wanted time.Time, places *places) bool {
 	if !sleepUntil(ctx, wanted) {
 		return false
 	}
 	c.waiting.Add(1)
 	defer c.waiting.Add(-1)
-	select {
-	case places <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return places.enter(ctx, wanted)
 }
 
 func sample(action Action, a Answer, wanted, sent, ended time.Time) report.Sample {

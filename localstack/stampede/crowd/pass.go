@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"flashsale/localstack/stampede/report"
 )
@@ -29,15 +30,16 @@ func (c *crowd) drawLots(ctx context.Context, numbers []int32) {
 	}
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	var asking sync.WaitGroup
+	var asking errgroup.Group
+	asking.SetLimit(c.InFlight)
 	step := until.Sub(from) / time.Duration(len(numbers)+1)
 	for i, number := range numbers {
 		if !sleepUntil(ctx, from.Add(time.Duration(i)*step)) {
 			break
 		}
-		asking.Go(func() { c.shopper(int(number)).admit(ctx) })
+		asking.Go(func() error { c.shopper(int(number)).admit(ctx); return nil })
 	}
-	asking.Wait()
+	_ = asking.Wait()
 }
 
 // takeTurns lets everybody who does not come too early on purpose come at their turn.

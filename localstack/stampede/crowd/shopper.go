@@ -37,7 +37,7 @@ func (c *crowd) shopper(number int) *shopper {
 	}
 }
 
-// live is a shopper's whole story.
+// live is a shopper's whole story. There is a place for the first press.
 func (c *crowd) live(ctx context.Context, number int, arrived time.Time) {
 	s := c.shopper(number)
 	c.record.Count(report.Arrived, arrived)
@@ -116,13 +116,14 @@ func (s *shopper) again(a Answer, tries int) time.Time {
 func (s *shopper) upTo(d time.Duration) time.Duration { return time.Duration(s.rand.Int64N(int64(d))) }
 
 // firstPress is two presses for those who click twice: the same key, a moment apart.
+// For one there is a place already.
 func (s *shopper) firstPress(ctx context.Context, wanted time.Time) Answer {
 	if !s.double {
-		return s.press(ctx, wanted)
+		return s.heard(s.send(ctx, wanted, s.presses, s.purchase()))
 	}
 	second, later := make(chan Answer, 1), wanted.Add(20*time.Millisecond+s.upTo(130*time.Millisecond))
 	go func() { second <- s.press(ctx, later) }()
-	a := s.press(ctx, wanted)
+	a := s.heard(s.send(ctx, wanted, s.presses, s.purchase()))
 	b := <-second
 	switch {
 	case a.named() && b.named() && a.OrderID != b.OrderID:
@@ -135,7 +136,15 @@ func (s *shopper) firstPress(ctx context.Context, wanted time.Time) Answer {
 }
 
 func (s *shopper) press(ctx context.Context, wanted time.Time) Answer {
-	a := s.call(ctx, wanted, Call{Action: Purchase, ID: s.item, Token: s.Token(s.number), Key: s.key, Pass: s.pass})
+	return s.heard(s.call(ctx, wanted, s.purchase()))
+}
+
+func (s *shopper) purchase() Call {
+	return Call{Action: Purchase, ID: s.item, Token: s.Token(s.number), Key: s.key, Pass: s.pass}
+}
+
+// heard notes what a press was answered.
+func (s *shopper) heard(a Answer) Answer {
 	if a.unknown() {
 		s.doubted.Store(true)
 	}
@@ -226,7 +235,7 @@ func (s *shopper) pay(ctx context.Context, wanted time.Time) {
 	sent := time.Now()
 	accepted := s.Pay(ctx, s.order)
 	ended := time.Now()
-	<-s.others
+	s.others.leave()
 	result := report.Sample{Kind: report.Settle, Answer: "PAY none", Wanted: wanted, Sent: sent, Ended: ended}
 	if accepted {
 		result.Answer, result.Series, s.must = "PAY accepted", report.SeenPaid, "PAID"

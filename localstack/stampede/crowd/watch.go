@@ -3,6 +3,7 @@ package crowd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -25,8 +26,9 @@ func (c *crowd) watch(ctx context.Context) {
 func (c *crowd) tell(ctx context.Context) {
 	for next := time.Now(); sleepUntil(ctx, next); next = next.Add(time.Second) {
 		p := c.record.Progress()
+		arrived, _ := slices.BinarySearch(c.due, time.Since(c.Opens))
 		c.say("arrived %d  202 %d  sold out %d  in flight %d  waiting %d  polls %d  paid %d  rows %d",
-			p.Arrived, p.Accepted, p.Refused, len(c.presses)+len(c.others), c.waiting.Load(), p.Polls, p.Paid, p.Rows)
+			arrived, p.Accepted, p.Refused, c.presses.taken()+c.others.taken(), int64(arrived)-c.inside.Load()+c.waiting.Load(), p.Polls, p.Paid, p.Rows)
 	}
 }
 
