@@ -72,6 +72,13 @@ func (k *Keeper) compare(ctx context.Context, shards stock.Shards, sum *Reconcil
 		for _, h := range holds {
 			held[h.UserID] = h
 		}
+		dropped, err := k.Stock.DropWinners(ctx, shards, shard, holds)
+		if err != nil {
+			return err
+		}
+		if dropped {
+			sum.Repaired++
+		}
 	}
 	active, err := k.Orders.Active(ctx, shards.Sale)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"flashsale/shared/sale"
@@ -122,6 +123,44 @@ func TestHolds(t *testing.T) {
 		}
 		if _, err := f.Left(t.Context(), f.selling(1)); !errors.Is(err, stock.ErrNotLoaded) {
 			t.Errorf("after the drop: got %v, want ErrNotLoaded", err)
+		}
+	})
+}
+
+// A filter that a hand has emptied is dropped, a sound one is not.
+func TestFilterThatMissesAHold(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f *fixture) {
+		soldOut := f.scarce(t, 2)
+		f.reserve(t, f.attempt("winner"), stock.Reserved)
+		e := f.environment(f.Store, 2)
+		e.sl.Items = append(e.sl.Items, sale.Item{ID: soldOut})
+		e.meets(t, soldOut)
+		drop := func(want bool) {
+			t.Helper()
+			holds, err := f.Holds(t.Context(), f.sh, 0)
+			if err != nil || len(holds) == 0 {
+				t.Fatalf("holds: got %v, %v, want some", holds, err)
+			}
+			if got, err := f.DropWinners(t.Context(), f.sh, 0, holds); err != nil || got != want {
+				t.Errorf("dropped: got %t, %v, want %t", got, err, want)
+			}
+		}
+		drop(false)
+		key := f.KeysOf(f.sh, 0).Winners
+		f.rdb.SetRange(t.Context(), key, 64, strings.Repeat("\x00", int(f.rdb.StrLen(t.Context(), key).Val())-64))
+		fresh := f.environment(f.Store, 2)
+		fresh.sl.Items = e.sl.Items
+		fresh.meets(t, soldOut)
+		if !fresh.refuses(t, soldOut, "winner") {
+			t.Fatal("the emptied filter is not believed, so there is nothing to mend")
+		}
+		drop(true)
+		drop(false)
+		fresh.passes(stock.LatchTime)
+		fresh.meets(t, soldOut)
+		if fresh.refuses(t, soldOut, "winner") {
+			t.Error("the winner is refused after the filter was dropped")
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -90,4 +91,34 @@ func (s *Store) fill(ctx context.Context, sl *sale.Sale, shard int) error {
 		return errFilling
 	}
 	return nil
+}
+
+// DropWinners deletes a shard's filter if it is complete and yet misses one of these
+// holds, which were read before: no script makes such a one, but a hand may. Then it
+// is true, and the filter is made anew when it is needed.
+func (s *Store) DropWinners(ctx context.Context, sh Shards, shard int, holds []Hold) (bool, error) {
+	key := s.keyring.of(sh)[shard].winners
+	text, err := s.rdb.Get(ctx, key).Bytes()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return false, nil
+	case redis.HasErrorPrefix(err, "WRONGTYPE"): // nobody is refused by it, and it is replaced
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("stock: winners: %w", err)
+	}
+	if len(text) <= filterHeader || text[0] != 'C' || !misses(parseFilter(text), holds) {
+		return false, nil
+	}
+	if err := s.rdb.Del(ctx, key).Err(); err != nil {
+		return false, fmt.Errorf("stock: drop winners: %w", err)
+	}
+	return true, nil
+}
+
+func misses(f *filter, holds []Hold) bool {
+	return slices.ContainsFunc(holds, func(h Hold) bool {
+		p := probeOf([]byte(h.UserID))
+		return !f.mayHave(&p)
+	})
 }
