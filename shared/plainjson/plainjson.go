@@ -25,9 +25,6 @@ type Cursor struct {
 	at     int
 	first  bool // nothing was read since Open
 	failed bool
-
-	even  bool
-	slash int
 }
 
 // A Raw is a string as it stands between its quotes: text[From:To].
