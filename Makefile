@@ -80,10 +80,10 @@ invoke: ## one function as Lambda runs it, with its golden event (FUNCTION=purch
 
 chaos: ## breaks the system while it sells, on servers of its own, and prints what held (FAULT=flushall,failover)
 	@go build -o build/chaos ./localstack/chaos
-	@build/chaos -markdown build/chaos.md $(if $(FAULT),-fault '$(FAULT)')
+	@build/chaos -markdown build/chaos.md $(if $(KEEP),-keep) $(if $(FAULT),-fault '$(FAULT)')
 
 # Each variable is the flag of its name; docs/loadtest.md explains them.
-stampede: ## a load test: a crowd at a sale, an exact account, build/stampede.html (SHOPPERS=20000 ITEMS=400)
+stampede: ## a load test: a crowd at a sale, an exact account, build/stampede.html (SHOPPERS=20000 ITEMS=400 LOTTERY=30s VIA=http TARGET=address)
 	@go build -o build/stampede ./localstack/stampede
 	@[ '$(VIA)' != http ] || go build -o build/dev ./localstack/dev
 	@build/stampede $(if $(REMOTE),-remote) $(if $(KEEP),-keep) \

@@ -35,7 +35,7 @@ func main() {
 	redis.SetLogger(quiet{})
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
-	if err == nil {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "chaos:", err)
