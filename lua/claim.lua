@@ -49,15 +49,11 @@ end
 local users = {}
 for i = FIRST, #ARGV, STEP do users[#users + 1] = ARGV[i + 1] end
 
--- All holds are read by one call and written by one; what is claimed here is seen by what comes after it.
+-- All holds are read by one call, and those that are there are written by one. What is claimed here is seen by
+-- what comes after it.
 local held, claimed, n = {}, {}, 1
 if loaded then
   for i, hold in ipairs(redis.call('HMGET', holds, unpack(users))) do held[users[i]] = hold end
-end
-
-local function set(userId, hold)
-  held[userId] = hold
-  claimed[n], claimed[n + 1], n = userId, hold, n + 2
 end
 
 local function claim(orderId, userId, itemId, reservedAt)
@@ -65,13 +61,16 @@ local function claim(orderId, userId, itemId, reservedAt)
   local hold = held[userId]
   if hold and string.find(hold, orderId, 1, true) == 1 then -- no order id begins another
     if string.find(hold, '^%S+ %S+ C %S+ %d+ ') then return CONFIRMED end
-    set(userId, string.gsub(hold, ' R ', ' C ', 1))
+    held[userId] = string.gsub(hold, ' R ', ' C ', 1)
+    claimed[n], claimed[n + 1], n = userId, held[userId], n + 2
     return CLAIMED
   end
   if not adopt and redis.call('ZSCORE', released, orderId) then return DROPPED end
   if hold then return SUPERSEDED end
   redis.call('HINCRBY', stock, itemId, -1)
-  set(userId, orderId .. ' ' .. itemId .. ' C ' .. reservedAt .. ' - -')
+  -- At once: a later order whose item's stock is no number ends the script, and a unit would be gone.
+  held[userId] = orderId .. ' ' .. itemId .. ' C ' .. reservedAt .. ' - -'
+  redis.call('HSET', holds, userId, held[userId])
   redis.call('ZADD', unconfirmed, look, userId)
   if filter > HEADER then enlist(userId) end
   return CLAIMED

@@ -29,7 +29,8 @@ end
 local function confirm(orderId, userId, payBy)
   local hold = held[userId]
   if not hold or string.find(hold, orderId, 1, true) ~= 1 then return NOT_HELD end
-  local told, found = string.gsub(hold, ' %S (%S+) %S+ ', ' C %1 ' .. payBy .. ' ', 1)
+  -- From the front: an item's id may be one digit, and look like the state.
+  local told, found = string.gsub(hold, '^(%S+ %S+) %S (%S+) %S+ ', '%1 C %2 ' .. payBy .. ' ', 1)
   if found == 0 then return NOT_HELD end
   done[#done + 1] = userId
   confirmed[n], confirmed[n + 1], n = userId, told, n + 2

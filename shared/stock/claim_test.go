@@ -239,3 +239,52 @@ func TestConfirm(t *testing.T) {
 		}
 	})
 }
+
+// An item may have any id. In the text of a hold a digit must not be taken for its state.
+func TestConfirmOfAnItemWithOneDigit(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f *fixture) {
+		f.item = 7
+		f.load(t, 2)
+		payBy := time.UnixMilli(1_800_000_000_123).UTC()
+		for _, user := range []string{"u1", "u2"} {
+			a := f.attempt(user)
+			reserved := f.reserve(t, a, stock.Reserved)
+			if user == "u2" {
+				f.claim(t, a, stock.Claimed)
+			}
+			for range 2 {
+				f.confirm(t, a, payBy)
+			}
+			f.claim(t, a, stock.Confirmed)
+			want := stock.Hold{OrderID: a.OrderID, ItemID: 7, UserID: user, Claimed: true, ReservedAt: reserved.ReservedAt, PayBy: payBy}
+			if h, _, err := f.Hold(t.Context(), f.sh, user); err != nil || h != want {
+				t.Errorf("hold: got %+v, %v, want %+v", h, err, want)
+			}
+		}
+		f.wantItem(t, stock.ItemReport{Quota: 2, Confirmed: 2})
+	})
+}
+
+// A hold that is put back and its unit go together, also if the call fails at a later order.
+func TestClaimThatFailsHalfway(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, f *fixture) {
+		f.load(t, 2)
+		lost, broken := f.attempt("u1"), f.attempt("u2")
+		broken.ItemID++
+		if err := f.rdb.HSet(t.Context(), f.KeysOf(f.sh, 0).Stock, fmt.Sprint(broken.ItemID), "x").Err(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			got, err := f.Claim(t.Context(), f.sh, []sale.Placed{placed(lost, time.Now()), placed(broken, time.Now())})
+			if err == nil {
+				t.Fatalf("claim: got %v, want an error", got)
+			}
+		}
+		left := f.rdb.HGet(t.Context(), f.KeysOf(f.sh, 0).Stock, fmt.Sprint(f.item)).Val()
+		if h, held, err := f.Hold(t.Context(), f.sh, "u1"); err != nil || !held || left != "1" {
+			t.Errorf("the lost hold: got %+v, %t, %v and %s units left, want it and 1", h, held, err, left)
+		}
+	})
+}
