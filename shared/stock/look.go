@@ -67,25 +67,27 @@ func (l *Latch) look(ctx context.Context, st *latched, sl *sale.Sale, closed boo
 	// Others rely on this look too, so it does not end with the caller that happened to start it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookWait)
 	defer cancel()
-	found, err := l.store.count(ctx, sl, closed)
+	var err error
+	defer func() { // also after a panic: others wait for it
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		if err == nil && found != nil {
+			found.at = at
+			for _, own := range st.own {
+				found.add(own)
+			}
+			st.last.Store(found)
+		}
+		st.flight, st.own, st.fault = nil, nil, err
+		close(f.done)
+	}()
+	found, err = l.store.count(ctx, sl, closed)
 	if err == nil && found.needs {
 		st.mu.Lock()
 		f.says = found.says
 		st.mu.Unlock()
 		found.winners = l.store.filters(ctx, sl, st.last.Load())
 	}
-
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if err == nil {
-		found.at = at
-		for _, own := range st.own {
-			found.add(own)
-		}
-		st.last.Store(found)
-	}
-	st.flight, st.own, st.fault = nil, nil, err
-	close(f.done)
 	return found, nil
 }
 

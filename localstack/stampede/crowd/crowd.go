@@ -38,7 +38,7 @@ type Config struct {
 	Lottery    bool // the sale lets its shoppers in one after another, by their passes
 
 	InFlight int           // purchases at a time, and other calls; more wait, and their waiting counts
-	Limit    time.Duration // for the rush, from the first arrival on; in a lottery the time until the last turn comes on top
+	Limit    time.Duration // for the rush, from the first arrival on; in a lottery from the last turn
 	Patience time.Duration // for an order to be written, and for units to come back; 0 is a minute
 
 	// Pay pays an order, true once the payment is accepted. Nil: nobody can pay.
@@ -135,11 +135,11 @@ func (c *crowd) rush(ctx context.Context, numbers []int32, arrivals []time.Durat
 	if len(arrivals) == 0 {
 		return
 	}
-	limit := c.Limit
+	first := arrivals[0]
 	if c.Lottery {
-		limit += max(0, arrivals[len(arrivals)-1])
+		first = arrivals[len(arrivals)-1]
 	}
-	ctx, cancel := context.WithDeadline(ctx, c.Opens.Add(arrivals[0]).Add(limit))
+	ctx, cancel := context.WithDeadline(ctx, c.Opens.Add(first).Add(c.Limit))
 	defer cancel()
 	var living sync.WaitGroup
 	for i, number := range numbers {

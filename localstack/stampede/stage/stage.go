@@ -134,7 +134,7 @@ const calm = time.Minute
 func (s *Stage) System(ctx context.Context) (*report.System, error) {
 	for deadline := time.Now().Add(calm); ; {
 		got, err := s.report(ctx)
-		if err != nil || got.Waiting == 0 || time.Now().After(deadline) {
+		if err == nil && got.Waiting == 0 || time.Now().After(deadline) {
 			return got, err
 		}
 		select {
