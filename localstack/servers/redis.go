@@ -23,6 +23,11 @@ return 1`)
 const (
 	mark       = "flashsale-e2e-until"
 	claimLasts = 20 * time.Minute // longer than any test run
+	claimWait  = 2 * time.Minute
+
+	// Those above are for stacks with a number of their own, in localstack/deploy and
+	// localstack/bench: they take it without asking.
+	ownDatabases = 10
 )
 
 // RedisDatabase returns the URL of a numbered database of the real Redis for this test alone.
@@ -34,24 +39,40 @@ func RedisDatabase(t testing.TB) string {
 	if err != nil {
 		t.Fatal("servers: REDIS_URL is no URL")
 	}
-	for number := 1; number < 16; number++ {
-		address.Path = fmt.Sprintf("/%d", number)
-		options, err := redis.ParseURL(address.String())
-		if err != nil {
-			t.Fatal("servers: REDIS_URL is no Redis URL")
+	for deadline := time.Now().Add(claimWait); ; time.Sleep(100 * time.Millisecond) {
+		for number := 1; number <= ownDatabases; number++ {
+			address.Path = fmt.Sprintf("/%d", number)
+			if claim(t, address.String()) {
+				return address.String()
+			}
 		}
-		rdb := redis.NewClient(options)
-		t.Cleanup(func() { _ = rdb.Close() })
-		now := time.Now()
-		claimed, err := claimDatabase.Run(t.Context(), rdb, []string{mark}, now.Unix(), now.Add(claimLasts).Unix()).Bool()
-		if err != nil {
-			t.Fatalf("servers: claim redis database %d: %v", number, err)
-		}
-		if claimed {
-			t.Cleanup(func() { rdb.FlushDB(context.WithoutCancel(t.Context())) })
-			return address.String()
+		if time.Now().After(deadline) {
+			t.Fatalf("servers: no redis database from 1 to %d is empty", ownDatabases)
+			return ""
 		}
 	}
-	t.Fatal("servers: no redis database from 1 to 15 is empty")
-	return ""
+}
+
+// claim takes a database for the time of the test, if nobody has it.
+func claim(t testing.TB, address string) bool {
+	t.Helper()
+	options, err := redis.ParseURL(address)
+	if err != nil {
+		t.Fatal("servers: REDIS_URL is no Redis URL")
+	}
+	rdb := redis.NewClient(options)
+	now := time.Now()
+	claimed, err := claimDatabase.Run(t.Context(), rdb, []string{mark}, now.Unix(), now.Add(claimLasts).Unix()).Bool()
+	if err != nil {
+		t.Fatalf("servers: claim redis database %d: %v", options.DB, err)
+	}
+	if !claimed {
+		_ = rdb.Close()
+		return false
+	}
+	t.Cleanup(func() {
+		rdb.FlushDB(context.WithoutCancel(t.Context()))
+		_ = rdb.Close()
+	})
+	return true
 }

@@ -75,7 +75,7 @@ func (r *Row) settle(ctx context.Context, s *stage, over time.Time) {
 			left := last.Items[0].Stock
 			switch {
 			case s.window != 0:
-				done = last.quiet() && left == units
+				done = last.quiet() && left == units && last.active() == 0 // rows are counted before the stock
 			case left > 0:
 				s.rush(ctx, left, 0)
 				continue
