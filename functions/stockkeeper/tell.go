@@ -11,7 +11,7 @@ import (
 )
 
 // figureWait is how long a pass waits for figures that others hold.
-const figureWait = time.Second
+const figureWait = 500 * time.Millisecond
 
 // A sight is what all loaded sales have in Redis.
 type sight struct {
