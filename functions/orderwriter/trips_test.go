@@ -1,7 +1,7 @@
 package orderwriter_test
 
 import (
-	"fmt"
+	"crypto/rand"
 	"slices"
 	"testing"
 
@@ -9,6 +9,19 @@ import (
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
 )
+
+// held are n orders of as many new shoppers, with their holds.
+func (d *desk) held(t *testing.T, sl sale.Sale, n int) []sale.Placed {
+	t.Helper()
+	placed := make([]sale.Placed, n)
+	for i := range placed {
+		placed[i] = d.Place(sl, 0, "u"+rand.Text())
+	}
+	if _, err := d.Stock.Adopt(t.Context(), stock.Of(&sl), placed); err != nil {
+		t.Fatal(err)
+	}
+	return placed
+}
 
 // TestTrips writes batches of different sizes: a batch takes as many round trips as one
 // order does.
@@ -19,14 +32,7 @@ func TestTrips(t *testing.T) {
 	d.h.Orders = d.Orders
 	sl := d.Open(t, 1000)
 	for _, n := range []int{1, 500} {
-		placed := make([]sale.Placed, n)
-		for i := range placed {
-			placed[i] = d.Place(sl, 0, fmt.Sprintf("u%d-%d", n, i))
-		}
-		if _, err := d.Stock.Adopt(t.Context(), stock.Of(&sl), placed); err != nil {
-			t.Fatal(err)
-		}
-		event := orderlog.EncodeBatch(d.records(placed...))
+		event := orderlog.EncodeBatch(d.records(d.held(t, sl, n)...))
 		trips.Take()
 		if again := deliver(t, d.h, event); len(again) != 0 {
 			t.Fatalf("got %v again, want none", again)
@@ -47,16 +53,7 @@ func TestDoubleClicks(t *testing.T) {
 	trips := d.Count(t)
 	d.h.Orders = d.Orders
 	sl := d.Open(t, 100)
-	place := func(from, to int) (placed []sale.Placed) {
-		for i := from; i < to; i++ {
-			placed = append(placed, d.Place(sl, 0, fmt.Sprintf("u%d", i)))
-		}
-		if _, err := d.Stock.Adopt(t.Context(), stock.Of(&sl), placed); err != nil {
-			t.Fatal(err)
-		}
-		return placed
-	}
-	before, fresh := place(0, 20), place(20, 40)
+	before, fresh := d.held(t, sl, 20), d.held(t, sl, 20)
 	d.writes(t, d.records(before...)...)
 	event := orderlog.EncodeBatch(d.records(slices.Concat(fresh, before[:5], fresh[:5])...))
 	trips.Take()

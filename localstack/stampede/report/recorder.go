@@ -122,7 +122,7 @@ func (r *Recorder) Example(format string, args ...any) {
 
 // Progress is what a line about the run needs.
 type Progress struct {
-	Arrived, Accepted, Refused, Polls, Paid, Rows int
+	Accepted, Refused, Polls, Paid, Rows int
 }
 
 // Progress tells how far the run is.
@@ -131,7 +131,7 @@ func (r *Recorder) Progress() Progress {
 	defer r.mu.Unlock()
 	t := r.report.Timeline.Counts
 	return Progress{
-		sum(t[Arrived]), len(r.report.Orders.AcceptedMs), sum(t[SeenSoldOut]), sum(t[SeenPoll]), sum(t[SeenPaid]), len(r.report.Orders.WrittenMs),
+		len(r.report.Orders.AcceptedMs), sum(t[SeenSoldOut]), sum(t[SeenPoll]), sum(t[SeenPaid]), len(r.report.Orders.WrittenMs),
 	}
 }
 
