@@ -2,6 +2,7 @@ package saleadmin
 
 import (
 	"context"
+	"reflect"
 
 	"flashsale/shared/order"
 	"flashsale/shared/orderlog"
@@ -17,6 +18,7 @@ type report struct {
 	RefundsDueUnknown int          `json:"refundsDueUnknown"` // money for orders that nobody knows
 	Unconfirmed       int64        `json:"unconfirmed"`       // holds whose row is not known to Redis yet
 	ReleasesWaiting   int          `json:"releasesWaiting"`
+	Changing          bool         `json:"changing"`    // the rows changed while Redis was read: the sides may differ
 	DeadLetters       int64        `json:"deadLetters"` // of all sales
 	WriterLag         int64        `json:"writerLag"`   // records not written yet, of all sales
 }
@@ -47,35 +49,59 @@ type shardReport struct {
 	Quota int64 `json:"quota"`
 }
 
+// looks is how often both sides are read until no row has changed meanwhile.
+const looks = 3
+
 func (h *Handler) report(ctx context.Context, r request) (any, error) {
 	l, err := h.Orders.Listing(ctx, r.id)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := h.Orders.Report(ctx, r.id)
+	answer, err := h.bothSides(ctx, l)
 	if err != nil {
 		return nil, err
-	}
-	answer := report{
-		SaleID: r.id, State: l.StateAt(h.Now(), l.Standing),
-		RefundsDueUnknown: rows.RefundsDueUnknown, ReleasesWaiting: rows.ReleasesWaiting,
-	}
-	for _, it := range rows.Items {
-		answer.Items = append(answer.Items, itemReport{
-			ItemID: it.ItemID, Quantity: it.Quantity, Sold: it.Sold, Orders: it.Orders, RefundsDue: it.RefundsDue,
-			Shards: []shardReport{}, Conserved: true,
-		})
-	}
-	if l.Loaded && !l.Archived {
-		if err := h.count(ctx, &l.Sale, &answer); err != nil {
-			return nil, err
-		}
 	}
 	if answer.WriterLag, err = h.Keeper.Backlog(ctx); err != nil {
 		return nil, err
 	}
 	answer.DeadLetters, err = orderlog.DeadLetterCount(ctx, h.Kafka, h.DeadLetterTopic)
 	return answer, err
+}
+
+// bothSides reads the rows, Redis, and the rows again. An order on its way is a row
+// before Redis calls its hold confirmed, and an ended one until Redis has its unit:
+// where the rows stayed the same, the two sides are of one moment.
+func (h *Handler) bothSides(ctx context.Context, l sale.Listing) (answer report, err error) {
+	before, err := h.Orders.Report(ctx, l.ID)
+	for look := 0; err == nil; look++ {
+		answer = ofRows(l.ID, before)
+		answer.State = l.StateAt(h.Now(), l.Standing)
+		if !l.Loaded || l.Archived {
+			return answer, nil
+		}
+		if err = h.count(ctx, &l.Sale, &answer); err != nil {
+			break
+		}
+		var after order.Report
+		after, err = h.Orders.Report(ctx, l.ID)
+		answer.Changing = !reflect.DeepEqual(before, after)
+		if !answer.Changing || look == looks-1 {
+			break
+		}
+		before = after
+	}
+	return answer, err
+}
+
+func ofRows(id sale.ID, rows order.Report) report {
+	answer := report{SaleID: id, RefundsDueUnknown: rows.RefundsDueUnknown, ReleasesWaiting: rows.ReleasesWaiting}
+	for _, it := range rows.Items {
+		answer.Items = append(answer.Items, itemReport{
+			ItemID: it.ItemID, Quantity: it.Quantity, Sold: it.Sold, Orders: it.Orders, RefundsDue: it.RefundsDue,
+			Shards: []shardReport{}, Conserved: true,
+		})
+	}
+	return answer
 }
 
 // count adds what Redis holds. A shard that has lost its marker counts as

@@ -31,7 +31,7 @@ func TestReport(t *testing.T) {
 	t.Run("created", func(t *testing.T) {
 		want(t, o.says(t, `{"action":"report","saleId":%d}`, sl.ID), `{"saleId":%d,"state":"CREATED","items":[{"itemId":%d,"quantity":10,"sold":0,"stock":0,`+
 			`"holds":{"reserved":0,"claimed":0,"confirmed":0},`+noOrders+`,"refundsDue":0,"shards":[],"conserved":true,"drift":0}],`+
-			`"refundsDueUnknown":0,"unconfirmed":0,"releasesWaiting":0,"deadLetters":0,"writerLag":0}`, sl.ID, item)
+			`"refundsDueUnknown":0,"unconfirmed":0,"releasesWaiting":0,"changing":false,"deadLetters":0,"writerLag":0}`, sl.ID, item)
 	})
 	t.Run("in the middle", func(t *testing.T) {
 		o.says(t, `{"action":"load","saleId":%d}`, sl.ID)
@@ -58,7 +58,7 @@ func TestReport(t *testing.T) {
 		want(t, o.says(t, `{"action":"report","saleId":%d}`, sl.ID), `{"saleId":%d,"state":"OPEN","items":[{"itemId":%d,"quantity":10,"sold":1,"stock":6,`+
 			`"holds":{"reserved":1,"claimed":1,"confirmed":2},"orders":{"CANCELLED":0,"EXPIRED":1,"PAID":0,"PENDING":1,"REJECTED":1},"refundsDue":0,`+
 			`"shards":[{"shard":0,"stock":6,"holds":4,"quota":10}],"conserved":true,"drift":0}],`+
-			`"refundsDueUnknown":0,"unconfirmed":2,"releasesWaiting":1,"deadLetters":1,"writerLag":1}`, sl.ID, item)
+			`"refundsDueUnknown":0,"unconfirmed":2,"releasesWaiting":1,"changing":false,"deadLetters":1,"writerLag":1}`, sl.ID, item)
 	})
 	t.Run("not conserved", func(t *testing.T) {
 		o.Redis.HIncrBy(t.Context(), shoptest.Key(sl, "stock"), itemText(sl), 3)

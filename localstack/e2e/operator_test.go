@@ -62,6 +62,7 @@ func (f saleFile) write(t *testing.T) (path string) {
 // A report is saleadmin's.
 type report struct {
 	State           string       `json:"state"`
+	Changing        bool         `json:"changing"`
 	Items           []itemReport `json:"items"`
 	Unconfirmed     int          `json:"unconfirmed"`
 	ReleasesWaiting int          `json:"releasesWaiting"`
@@ -78,7 +79,9 @@ type itemReport struct {
 }
 
 // quiet tells that nothing is under way.
-func (r report) quiet() bool { return r.Unconfirmed == 0 && r.ReleasesWaiting == 0 && r.WriterLag == 0 }
+func (r report) quiet() bool {
+	return !r.Changing && r.Unconfirmed == 0 && r.ReleasesWaiting == 0 && r.WriterLag == 0
+}
 
 // A view is what everybody sees of a sale.
 type view struct {

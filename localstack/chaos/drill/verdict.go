@@ -53,13 +53,15 @@ type report struct {
 		Orders    map[string]int
 	}
 	Unconfirmed, ReleasesWaiting, DeadLetters, WriterLag int
+	Changing                                             bool
 }
 
 func (r report) active() int { return r.Items[0].Orders["PENDING"] + r.Items[0].Orders["PAID"] }
 
 // quiet tells that nothing is on its way any more.
 func (r report) quiet() bool {
-	return r.Items[0].Conserved && r.Items[0].Drift == 0 && r.Unconfirmed == 0 && r.ReleasesWaiting == 0 && r.WriterLag == 0
+	return !r.Changing && r.Items[0].Conserved && r.Items[0].Drift == 0 &&
+		r.Unconfirmed == 0 && r.ReleasesWaiting == 0 && r.WriterLag == 0
 }
 
 // settle lets fresh shoppers buy what is left, until all is sold and quiet, or the time is over.
@@ -75,7 +77,7 @@ func (r *Row) settle(ctx context.Context, s *stage, over time.Time) {
 			left := last.Items[0].Stock
 			switch {
 			case s.window != 0:
-				done = last.quiet() && left == units && last.active() == 0 // rows are counted before the stock
+				done = last.quiet() && left == units && last.active() == 0
 			case left > 0:
 				s.rush(ctx, left, 0)
 				continue

@@ -133,8 +133,8 @@ const calm = time.Minute
 // System is saleadmin's report, once nothing is on its way any more, or after a minute.
 func (s *Stage) System(ctx context.Context) (*report.System, error) {
 	for deadline := time.Now().Add(calm); ; {
-		got, err := s.report(ctx)
-		if err == nil && got.Waiting == 0 || time.Now().After(deadline) {
+		got, quiet, err := s.report(ctx)
+		if quiet || time.Now().After(deadline) {
 			return got, err
 		}
 		select {
@@ -145,9 +145,11 @@ func (s *Stage) System(ctx context.Context) (*report.System, error) {
 	}
 }
 
-func (s *Stage) report(ctx context.Context) (*report.System, error) {
+// report tells also whether nothing is on its way.
+func (s *Stage) report(ctx context.Context) (_ *report.System, quiet bool, err error) {
 	var got struct {
-		Items []struct {
+		Changing bool
+		Items    []struct {
 			Sold, Stock, Drift int
 			Conserved          bool
 			Orders             map[string]int
@@ -155,14 +157,15 @@ func (s *Stage) report(ctx context.Context) (*report.System, error) {
 		Unconfirmed, ReleasesWaiting, DeadLetters, WriterLag int
 	}
 	if err := s.administer(ctx, map[string]any{"action": "report", "saleId": s.sale}, &got); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(got.Items) != 1 {
-		return nil, fmt.Errorf("stage: the report has %d items, want 1", len(got.Items))
+		return nil, false, fmt.Errorf("stage: the report has %d items, want 1", len(got.Items))
 	}
 	item := got.Items[0]
+	waiting := got.Unconfirmed + got.ReleasesWaiting + got.DeadLetters + got.WriterLag
 	return &report.System{
 		Rows: item.Orders, Sold: item.Sold, Stock: item.Stock, Conserved: item.Conserved, Drift: item.Drift,
-		Waiting: got.Unconfirmed + got.ReleasesWaiting + got.DeadLetters + got.WriterLag,
-	}, nil
+		Waiting: waiting,
+	}, waiting == 0 && !got.Changing, nil
 }

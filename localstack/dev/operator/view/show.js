@@ -66,7 +66,7 @@ export class View {
     $("stops").textContent = said.join(" ");
   }
 
-  #verdict({ items }) {
+  #verdict({ items, changing }) {
     const loaded = items.some((item) => item.shards.length > 0);
     const yes = items.every((item) => item.conserved);
     const verdict = $("verdict");
@@ -81,6 +81,7 @@ export class View {
       figure("b", sumOf(items, (item) => held(item.holds)), "sum.holds"), " held, of ",
       figure("b", sumOf(items, (item) => item.quantity), "sum.quantity"), "; drift ",
       figure("b", sumOf(items, (item) => item.drift), "sum.drift"),
+      changing ? "; rows changed while they were counted" : "",
     );
   }
 
