@@ -18,8 +18,9 @@ import (
 // way, where the order of precedence is the same.
 func (h *Handler) refuse(ctx context.Context, event []byte) ([]byte, bool) {
 	start := time.Now()
-	var g apigw.Glance
-	if !g.Look(event) || string(g.Method()) != http.MethodPost {
+	g, plain := apigw.Look(event)
+	defer g.Done()
+	if !plain || string(g.Method()) != http.MethodPost {
 		return nil, false
 	}
 	authorization, ok := g.Header("Authorization")
@@ -37,20 +38,20 @@ func (h *Handler) refuse(ctx context.Context, event []byte) ([]byte, bool) {
 	answers := h.answers()
 	itemID, ok := sale.ParseItemID(string(text))
 	if !ok {
-		return h.Edge.Refuse(ctx, &g, answers.unknownItem, start)
+		return h.Edge.Refuse(ctx, g, answers.unknownItem, start)
 	}
 	listing, sure := h.Catalog.Peek(itemID)
 	switch {
 	case !sure:
 		return nil, false
 	case listing == nil:
-		return h.Edge.Refuse(ctx, &g, answers.unknownItem, start)
+		return h.Edge.Refuse(ctx, g, answers.unknownItem, start)
 	}
 	refusal := h.Latch.Refusal(ctx, listing, itemID)
 	if refusal.Outcome == 0 || mayHaveWon(refusal, token) {
 		return nil, false
 	}
-	return h.Edge.Refuse(ctx, &g, answers.of(refusal, &listing.Sale), start)
+	return h.Edge.Refuse(ctx, g, answers.of(refusal, &listing.Sale), start)
 }
 
 // mayHaveWon tells whether the token, whoever made it, names somebody whom only

@@ -25,13 +25,14 @@ func BenchmarkLook(b *testing.B) {
 	b.SetBytes(int64(len(event)))
 	b.ReportAllocs()
 	for b.Loop() {
-		var g apigw.Glance
-		if !g.Look(event) {
+		g, plain := apigw.Look(event)
+		if !plain {
 			b.Fatal("not plain")
 		}
 		if _, ok := g.Header("Authorization"); !ok {
 			b.Fatal("no header")
 		}
+		g.Done()
 	}
 }
 
@@ -66,12 +67,13 @@ func BenchmarkRefuse(b *testing.B) {
 	event, soldOut := usual(b), edge.Fix(apigw.Refuse(apigw.SoldOut, "This item is sold out."))
 	b.ReportAllocs()
 	for b.Loop() {
-		var g apigw.Glance
-		if !g.Look(event) {
+		g, plain := apigw.Look(event)
+		if !plain {
 			b.Fatal("not plain")
 		}
-		if _, ok := edge.Refuse(b.Context(), &g, soldOut, time.Time{}); !ok {
+		if _, ok := edge.Refuse(b.Context(), g, soldOut, time.Time{}); !ok {
 			b.Fatal("no answer")
 		}
+		g.Done()
 	}
 }

@@ -43,11 +43,11 @@ func TestFixedIsWhatServeAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 				edge := apigw.Edge{Log: debugLog(&fast), Origins: origins}
-				var g apigw.Glance
-				if !g.Look(event) {
+				g, plain := apigw.Look(event)
+				if !plain {
 					t.Fatalf("%s is not plain", kind)
 				}
-				got, ok := edge.Refuse(t.Context(), &g, edge.Fix(refusal), time.Now())
+				got, ok := edge.Refuse(t.Context(), g, edge.Fix(refusal), time.Now())
 				if !ok || !bytes.Equal(got, want) {
 					t.Errorf("%s, %s, %q: got %s, %t; want %s", name, kind, origins, got, ok, want)
 				}
@@ -70,11 +70,11 @@ func TestRefuseLeavesTheUnusualToServe(t *testing.T) {
 		"escaped origin":  event(`"headers":{"Origin":"https:\/\/shop.example"}`),
 		"maybe preflight": compact(t, "preflight"),
 	} {
-		var g apigw.Glance
-		if !g.Look(event) {
+		g, plain := apigw.Look(event)
+		if !plain {
 			t.Fatalf("%s is not plain", name)
 		}
-		if got, ok := edge.Refuse(t.Context(), &g, soldOut, time.Now()); ok {
+		if got, ok := edge.Refuse(t.Context(), g, soldOut, time.Now()); ok {
 			t.Errorf("%s: got %s, want that Serve must answer", name, got)
 		}
 	}

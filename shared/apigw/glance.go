@@ -2,6 +2,7 @@ package apigw
 
 import (
 	"math"
+	"sync"
 
 	"flashsale/shared/plainjson"
 )
@@ -15,6 +16,23 @@ type Glance struct {
 	parts
 	fields [maxFields]field
 	n      int
+	last   recall
+}
+
+// Glances are used again and again, for what they recall and because they are large.
+var glances = sync.Pool{New: func() any { return new(Glance) }}
+
+// Look reads an event. It is false for one that is not plain, good or not. Either way
+// [Glance.Done] comes next.
+func Look(event []byte) (*Glance, bool) {
+	g := glances.Get().(*Glance)
+	return g, g.look(event)
+}
+
+// Done gives the Glance back. What it returned is still part of the event.
+func (g *Glance) Done() {
+	g.event = nil
+	glances.Put(g)
 }
 
 // parts are where the event's single values stand; 0 to 0 is missing.
@@ -47,16 +65,21 @@ const (
 // where each stands in both forms.
 const maxFields = 128
 
-// Look reads an event. It is false for one that is not plain, good or not.
-func (g *Glance) Look(event []byte) bool {
+func (g *Glance) look(event []byte) bool {
 	if len(event) > math.MaxInt32 {
 		return false
 	}
-	g.parts, g.n = parts{event: event, plain: true}, 0
+	g.parts, g.n, g.last.to = parts{event: event, plain: true}, 0, 0
 	c := plainjson.New(event)
 	g.read(&c)
+	if !c.Done() {
+		return false
+	}
+	if g.last.to > 0 {
+		g.remember()
+	}
 	// An HTTP API's event has no httpMethod, a load balancer's no request id.
-	return c.Done() && g.method.from < g.method.to && g.path.from < g.path.to && g.requestID.from < g.requestID.to
+	return g.method.from < g.method.to && g.path.from < g.path.to && g.requestID.from < g.requestID.to
 }
 
 // Method is the event's method in upper case.

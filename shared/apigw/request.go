@@ -61,8 +61,9 @@ type event struct {
 // Parse reads an event. An error means that it is not from a REST API's proxy,
 // which is a mistake in the wiring and not the caller's.
 func Parse(event []byte) (*Request, error) {
-	var g Glance
-	if g.Look(event) {
+	g, plain := Look(event)
+	defer g.Done()
+	if plain {
 		return g.request(), nil
 	}
 	return decode(event)

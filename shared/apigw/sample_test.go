@@ -29,11 +29,11 @@ func TestSampledRefusals(t *testing.T) {
 	text := event(`"headers":{"X-Amzn-Trace-Id":"Root=1-67891233-abcdef012345678912345678;Sampled=0"}`)
 	start := time.Now()
 	refuse := func(at time.Time) {
-		var g apigw.Glance
-		if !g.Look(text) {
+		g, plain := apigw.Look(text)
+		if !plain {
 			t.Fatal("not plain")
 		}
-		if _, ok := edge.Refuse(t.Context(), &g, soldOut, at); !ok {
+		if _, ok := edge.Refuse(t.Context(), g, soldOut, at); !ok {
 			t.Fatal("no answer")
 		}
 	}
@@ -66,11 +66,11 @@ func TestEveryLevelHasItsLines(t *testing.T) {
 		soldOut := edge.Fix(apigw.Refuse(apigw.SoldOut, "Gone."))
 		start := time.Now()
 		for range 20 {
-			var g apigw.Glance
-			if !g.Look(event("")) {
+			g, plain := apigw.Look(event(""))
+			if !plain {
 				t.Fatal("not plain")
 			}
-			_, _ = edge.Refuse(t.Context(), &g, soldOut, start)
+			_, _ = edge.Refuse(t.Context(), g, soldOut, start)
 			if _, err := edge.Serve(t.Context(), event(""), returns(apigw.Response{}, apigw.Refuse(apigw.SoldOut, "Gone."))); err != nil {
 				t.Fatal(err)
 			}

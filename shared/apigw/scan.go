@@ -7,8 +7,8 @@ var (
 		"resource", "path", "httpMethod", "headers", "multiValueHeaders", "pathParameters", "requestContext",
 		"body", "isBase64Encoded",
 	}
-	contextNames  = []string{"requestId", "identity"}
-	identityNames = []string{"sourceIp"}
+	contextNames  = []string{"requestId", "identity", "extendedRequestId", "path", "requestTime", "requestTimeEpoch"}
+	identityNames = []string{"sourceIp", "userAgent"}
 )
 
 // read fills the Glance. The cursor fails where encoding/json would do what is
@@ -48,19 +48,34 @@ func (g *Glance) read(c *plainjson.Cursor) {
 }
 
 func (g *Glance) context(c *plainjson.Cursor) {
-	var outer, inner plainjson.Members
+	if g.again(c) {
+		return
+	}
+	g.last.n, g.last.many, g.last.from = 0, 0, c.At()
+	var outer plainjson.Members
 	for c.Open('{'); c.Next('}'); {
 		switch outer.Next(c, contextNames) {
 		case "requestId":
-			g.requestID = g.text(c)
+			g.differs(c, requestID)
 		case "identity":
-			for c.Open('{'); c.Next('}'); {
-				if inner.Next(c, identityNames) == "sourceIp" {
-					g.sourceIP = g.text(c)
-				} else {
-					c.Skip()
-				}
-			}
+			g.identity(c)
+		case "":
+			c.Skip()
+		default:
+			g.differs(c, ignored)
+		}
+	}
+	g.last.to = c.At()
+}
+
+func (g *Glance) identity(c *plainjson.Cursor) {
+	var m plainjson.Members
+	for c.Open('{'); c.Next('}'); {
+		switch m.Next(c, identityNames) {
+		case "sourceIp":
+			g.differs(c, sourceIP)
+		case "userAgent":
+			g.differs(c, ignored)
 		default:
 			c.Skip()
 		}

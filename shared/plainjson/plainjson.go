@@ -209,6 +209,15 @@ func (c *Cursor) take(want byte) {
 	c.at++
 }
 
+// Literal reads exactly this text, which is not empty. False: something else comes, which was not read.
+func (c *Cursor) Literal(text []byte) bool {
+	if len(c.text)-c.at < len(text) || string(c.text[c.at:c.at+len(text)]) != string(text) {
+		return false
+	}
+	c.at += len(text)
+	return true
+}
+
 func (c *Cursor) word(want string) bool {
 	if len(c.text)-c.at < len(want) || string(c.text[c.at:c.at+len(want)]) != want {
 		c.Fail()
