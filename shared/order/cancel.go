@@ -22,7 +22,7 @@ func (s *Store) Cancel(ctx context.Context, id sale.OrderID, userID string) (o O
 		}
 		// What is there now is what this or an earlier call has made of it.
 		rows, err := tx.Query(ctx, `SELECT `+orderColumns+` FROM flash_sale_order
-			WHERE id = $1::uuid AND user_id = $2::text`, uuids([]sale.OrderID{id})[0], userID)
+			WHERE id = $1::uuid AND user_id = $2::text`, uuid(id), userID)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (s *Store) Cancel(ctx context.Context, id sale.OrderID, userID string) (o O
 		rows, err = tx.Query(ctx, `
 			SELECT r.id, r.order_id, r.user_id, r.sale_id, s.shards
 			FROM stock_release r JOIN flash_sale s ON s.id = r.sale_id
-			WHERE r.order_id = $1::uuid`, uuids([]sale.OrderID{id})[0])
+			WHERE r.order_id = $1::uuid`, uuid(id))
 		if err != nil {
 			return err
 		}
@@ -71,6 +71,6 @@ func (s *Store) endPending(ctx context.Context, tx pgx.Tx, id sale.OrderID, user
 			SELECT id, sale_id, 'cancelled', settled_at, payload FROM ended
 		)
 		UPDATE flash_sale_item i SET sold = sold - 1 FROM ended WHERE i.id = ended.item_id`,
-		uuids([]sale.OrderID{id})[0], userID, s.now())
+		uuid(id), userID, s.now())
 	return err
 }

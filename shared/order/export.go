@@ -24,7 +24,7 @@ func (s *Store) Export(ctx context.Context, id sale.ID, after sale.OrderID, limi
 		FROM flash_sale_order o JOIN flash_sale_item i ON i.id = o.item_id
 		LEFT JOIN payment p ON p.order_id = o.id AND p.outcome = 'paid'
 		WHERE o.sale_id = $1::bigint AND o.id > $2::uuid
-		ORDER BY o.id LIMIT $3::bigint`, int64(id), uuids([]sale.OrderID{after})[0], int64(limit))
+		ORDER BY o.id LIMIT $3::bigint`, int64(id), uuid(after), int64(limit))
 	if err != nil {
 		return nil, wrap("export", err)
 	}

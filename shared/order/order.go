@@ -79,11 +79,13 @@ func wrap(operation string, err error) error {
 	return fmt.Errorf("order: %s: %w", operation, err)
 }
 
-// uuids is a form of order ids that pgx encodes without knowing the column's type.
+// uuid is a form of an order id that pgx encodes without knowing the column's type.
+func uuid(id sale.OrderID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
+
 func uuids(ids []sale.OrderID) []pgtype.UUID {
 	out := make([]pgtype.UUID, len(ids))
 	for i, id := range ids {
-		out[i] = pgtype.UUID{Bytes: id, Valid: true}
+		out[i] = uuid(id)
 	}
 	return out
 }

@@ -114,7 +114,7 @@ func (s *Store) storePayment(ctx context.Context, tx pgx.Tx, p Payment) (stored 
 		        date_trunc('milliseconds', COALESCE($8::timestamptz, now())),
 		        CASE $5::text WHEN 'payment.failed' THEN 'failed' ELSE 'waiting' END)
 		ON CONFLICT (webhook_id) DO NOTHING`,
-		p.WebhookID, p.PaymentID, uuids([]sale.OrderID{p.OrderID})[0], int64(p.OrderID.SaleID()), p.Type,
+		p.WebhookID, p.PaymentID, uuid(p.OrderID), int64(p.OrderID.SaleID()), p.Type,
 		p.AmountMinor, p.Currency, s.now()).Exec(func(tag pgconn.CommandTag) error {
 		stored = tag.RowsAffected() == 1
 		return nil
@@ -140,7 +140,7 @@ func (s *Store) payPending(ctx context.Context, tx pgx.Tx, p Payment) (paid bool
 			FROM paid
 		)
 		UPDATE payment SET outcome = 'paid' FROM paid WHERE webhook_id = $5::text`,
-		p.PaymentID, uuids([]sale.OrderID{p.OrderID})[0], p.AmountMinor, p.Currency, p.WebhookID, s.now())
+		p.PaymentID, uuid(p.OrderID), p.AmountMinor, p.Currency, p.WebhookID, s.now())
 	return tag.RowsAffected() == 1, err
 }
 
@@ -158,7 +158,7 @@ func (s *Store) whyNot(ctx context.Context, tx pgx.Tx, p Payment) (reason string
 		SELECT `+used+`, $5::timestamptz > COALESCE($6::timestamptz, now()) - $7::interval,
 		       o.status, o.price_minor = $3::bigint AND o.currency = $4::text
 		FROM (SELECT 1) AS always LEFT JOIN flash_sale_order o ON o.id = $2::uuid`,
-		p.PaymentID, uuids([]sale.OrderID{p.OrderID})[0], p.AmountMinor, p.Currency, since, s.now(), unknownAfter).
+		p.PaymentID, uuid(p.OrderID), p.AmountMinor, p.Currency, since, s.now(), unknownAfter).
 		Scan(&spent, &young, &state, &fits)
 	switch {
 	case err != nil:

@@ -41,7 +41,7 @@ type miscount struct {
 // transaction ends, the count of orders does not see it, and its sold + n is
 // worked out from the row that this transaction leaves. Items by id are all that
 // is locked; orders are only read, so the sequence of locks is kept.
-func (s *Store) RecountSold(ctx context.Context, id sale.ID) (fixed int, err error) {
+func (s *Store) RecountSold(ctx context.Context, id sale.ID, by string) (fixed int, err error) {
 	wrong, err := findMiscounts(ctx, s.pool, id, nil)
 	if err != nil || len(wrong) == 0 {
 		return 0, wrap("recount", err)
@@ -71,7 +71,7 @@ func (s *Store) RecountSold(ctx context.Context, id sale.ID) (fixed int, err err
 			return err
 		}
 		fixed = len(wrong)
-		return s.audit(ctx, tx, id, "repair", "recount", strings.Join(told, "; "))
+		return s.audit(ctx, tx, id, by, "recount", strings.Join(told, "; "))
 	})
 	if err != nil {
 		return 0, wrap("recount", err)

@@ -23,7 +23,7 @@ func (s *shop) recount(t *testing.T, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if got, err := s.RecountSold(ctx, 7); err != nil || got != want {
+	if got, err := s.RecountSold(ctx, 7, "u"); err != nil || got != want {
 		t.Errorf("recount: got %d, %v, want %d", got, err, want)
 	}
 }

@@ -1,7 +1,6 @@
 package order
 
 import (
-	"fmt"
 	"time"
 
 	"flashsale/shared/sale"
@@ -32,14 +31,6 @@ const (
 	ReasonGuard       = "guard"               // the rows were full although Redis had a unit
 	ReasonSecondOrder = "second active order" // the shopper has another one in the sale
 )
-
-// To tells whether an order may go from s to next; the error says why not.
-func (s State) To(next State) error {
-	if s == Pending && (next == Paid || next == Expired || next == Cancelled) {
-		return nil
-	}
-	return fmt.Errorf("order: a %s order cannot become %s", s, next)
-}
 
 // Active tells whether an order in this state counts as sold.
 func (s State) Active() bool { return s == Pending || s == Paid }

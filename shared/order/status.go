@@ -25,7 +25,7 @@ type Event struct {
 
 // Order returns a shopper's order. Someone else's is [ErrUnknownOrder] too.
 func (s *Store) Order(ctx context.Context, id sale.OrderID, userID string) (Order, error) {
-	o, err := s.one(ctx, `id = $1::uuid AND user_id = $2::text`, uuids([]sale.OrderID{id})[0], userID)
+	o, err := s.one(ctx, `id = $1::uuid AND user_id = $2::text`, uuid(id), userID)
 	return o, wrap("read order", err)
 }
 

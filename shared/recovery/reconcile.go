@@ -43,7 +43,7 @@ func (k *Keeper) Reconcile(ctx context.Context, s *sale.Sale) (Reconciled, error
 		// The rows themselves: a count that is too low stops the expirer, one that
 		// is too high the guard.
 		var miscounted int
-		miscounted, err = k.Orders.RecountSold(ctx, s.ID)
+		miscounted, err = k.Orders.RecountSold(ctx, s.ID, "stockkeeper")
 		sum.Repaired += miscounted
 	}
 	if err == nil && len(settings.Doubts) > 0 {
