@@ -126,7 +126,7 @@ func (s *stage) run(t *testing.T, invoke poller.Invoke) (p *poller.Poller, stop 
 
 func (s *stage) lag(t *testing.T) int64 {
 	t.Helper()
-	lag, err := orderlog.Lag(t.Context(), s.client, s.Group, s.Topic)
+	lag, err := orderlog.Backlog(s.client, s.Group, s.Topic)(t.Context())
 	if err != nil {
 		t.Fatalf("lag: %v", err)
 	}

@@ -11,17 +11,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Lag counts the topic's records that the consumer group has not committed.
-// For a group that never committed these are all that the topic still has.
-func Lag(ctx context.Context, client *kgo.Client, group, topic string) (int64, error) {
-	committed, err := offsets(ctx, client, group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return 0, fmt.Errorf("orderlog: offsets of group %s: %w", group, err)
+// Backlog makes what counts the topic's records that the consumer group has not
+// committed. For a group that never committed these are all that the topic still has.
+func Backlog(client *kgo.Client, group, topic string) func(context.Context) (int64, error) {
+	return func(ctx context.Context) (int64, error) {
+		committed, err := offsets(ctx, client, group)
+		if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+			return 0, fmt.Errorf("orderlog: offsets of group %s: %w", group, err)
+		}
+		return count(ctx, client, topic, func(partition int32) int64 {
+			at, _ := committed.Lookup(topic, partition)
+			return at.At
+		})
 	}
-	return count(ctx, client, topic, func(partition int32) int64 {
-		at, _ := committed.Lookup(topic, partition)
-		return at.At
-	})
 }
 
 // patience is how long a broker may take to make its group coordinator ready: a
@@ -48,11 +50,6 @@ func offsets(ctx context.Context, client *kgo.Client, group string) (kadm.Offset
 	}
 }
 
-// Backlog is [Lag] for callers that need not know where it is counted.
-func Backlog(client *kgo.Client, group, topic string) func(context.Context) (int64, error) {
-	return func(ctx context.Context) (int64, error) { return Lag(ctx, client, group, topic) }
-}
-
 // DeadLetterCount counts the records that the dead-letter topic still has.
 func DeadLetterCount(ctx context.Context, client *kgo.Client, topic string) (int64, error) {
 	return count(ctx, client, topic, func(int32) int64 { return 0 })
@@ -66,20 +63,9 @@ func Letters(client *kgo.Client, topic string) func(context.Context) (int64, err
 // count adds up, over the partitions, what lies behind from and behind the
 // oldest record that retention has left.
 func count(ctx context.Context, client *kgo.Client, topic string, from func(partition int32) int64) (int64, error) {
-	admin := kadm.NewClient(client)
-	starts, err := admin.ListStartOffsets(ctx, topic)
-	if err == nil {
-		err = starts.Error()
-	}
+	starts, ends, err := bounds(ctx, client, topic)
 	if err != nil {
-		return 0, fmt.Errorf("orderlog: first offsets of %s: %w", topic, err)
-	}
-	ends, err := admin.ListEndOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
-		return 0, fmt.Errorf("orderlog: last offsets of %s: %w", topic, err)
+		return 0, fmt.Errorf("orderlog: %w", err)
 	}
 	var sum int64
 	ends.Each(func(end kadm.ListedOffset) {
@@ -87,4 +73,22 @@ func count(ctx context.Context, client *kgo.Client, topic string, from func(part
 		sum += max(0, end.Offset-max(start.Offset, from(end.Partition)))
 	})
 	return sum, nil
+}
+
+// bounds tells where each partition of the topic begins and ends.
+func bounds(ctx context.Context, client *kgo.Client, topic string) (starts, ends kadm.ListedOffsets, err error) {
+	admin := kadm.NewClient(client)
+	if starts, err = admin.ListStartOffsets(ctx, topic); err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("first offsets of %s: %w", topic, err)
+	}
+	if ends, err = admin.ListEndOffsets(ctx, topic); err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("last offsets of %s: %w", topic, err)
+	}
+	return starts, ends, nil
 }

@@ -69,7 +69,7 @@ func TestBacklog(t *testing.T) {
 		kgo.RetryTimeout(time.Minute)) // a fresh broker takes its time for the first group
 	lag := func(group string, want int64) {
 		t.Helper()
-		if got, err := orderlog.Lag(t.Context(), client, group, topic); err != nil || got != want {
+		if got, err := orderlog.Backlog(client, group, topic)(t.Context()); err != nil || got != want {
 			t.Errorf("lag of %s: got %d, %v, want %d", group, got, err, want)
 		}
 	}
@@ -113,7 +113,7 @@ func TestBacklog(t *testing.T) {
 	lag(group, 0)
 	letters(3)
 
-	if _, err := orderlog.Lag(t.Context(), client, group, "no-such-topic"); err == nil {
+	if _, err := orderlog.Backlog(client, group, "no-such-topic")(t.Context()); err == nil {
 		t.Error("lag of a missing topic: got no error")
 	}
 	if _, err := orderlog.DeadLetterCount(t.Context(), client, "no-such-topic"); err == nil {

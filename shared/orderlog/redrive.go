@@ -115,20 +115,9 @@ func readAll(ctx context.Context, client *kgo.Client, topic string, take func([]
 
 // span tells, for each partition that is not empty, where it begins and ends.
 func span(ctx context.Context, client *kgo.Client, topic string) (from map[int32]kgo.Offset, ends map[int32]int64, err error) {
-	admin := kadm.NewClient(client)
-	starts, err := admin.ListStartOffsets(ctx, topic)
-	if err == nil {
-		err = starts.Error()
-	}
+	starts, last, err := bounds(ctx, client, topic)
 	if err != nil {
-		return nil, nil, fmt.Errorf("first offsets of %s: %w", topic, err)
-	}
-	last, err := admin.ListEndOffsets(ctx, topic)
-	if err == nil {
-		err = last.Error()
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("last offsets of %s: %w", topic, err)
+		return nil, nil, err
 	}
 	from, ends = make(map[int32]kgo.Offset), make(map[int32]int64)
 	last.Each(func(end kadm.ListedOffset) {
