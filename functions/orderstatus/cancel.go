@@ -51,7 +51,7 @@ func (h *Handler) giveBack(ctx context.Context, back []order.Release) {
 	defer cancel()
 	for _, release := range back {
 		if err := giveback.One(ctx, h.Orders, h.Stock, release); err != nil {
-			h.Edge.Log.WarnContext(ctx, "a cancelled order's unit is left to the expirer", "order_id", release.OrderID, "cause", err)
+			h.Edge.Log.WarnContext(ctx, "a cancelled order's unit is left to the expirer", "orderId", release.OrderID, "error", err)
 		}
 	}
 }

@@ -1,11 +1,11 @@
 // Package orderwriter turns records of the order log into rows.
 //
 // Per batch: claim the holds in Redis, write the rows in one transaction,
-// confirm or give back in Redis, move units to shards that wish for some. Every step may be repeated, so the package
-// promises that a record delivered again changes nothing, that one bad record
-// never stops the good ones, and that each record ends in a row or in the dead
-// letters. A claim comes before the write: it decides against a purchase that
-// is releasing the same hold.
+// confirm or give back in Redis, move units to shards that wish for some. Every
+// step may be repeated, so the package promises that a record delivered again
+// changes nothing, that one bad record never stops the good ones, and that each
+// record ends in a row or in the dead letters. A claim comes before the write: it
+// decides against a purchase that is releasing the same hold.
 package orderwriter
 
 import (
@@ -73,7 +73,7 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 	b.run(ctx, records)
 	h.send(ctx, spans)
 	h.Log.InfoContext(ctx, "batch", "records", len(records), "written", b.written, "known", b.known,
-		"rejected", b.rejected, "dead_letters", b.dead, "failed", len(b.failed))
+		"rejected", b.rejected, "deadLetters", b.dead, "failed", len(b.failed))
 	h.Meter.Put(telemetry.Count("WriterBatch", len(records)), telemetry.Count("Written", b.written),
 		telemetry.Count("Rejected", b.rejected), telemetry.Count("Failed", len(b.failed)))
 	if h.WholeBatch && len(b.failed) > 0 {

@@ -55,7 +55,7 @@ func (b *batch) move(ctx context.Context, ends map[stock.Shards]*ending) {
 	defer cancel()
 	for sh := range ends {
 		if _, err := b.keeper().Move(ctx, sh); err != nil {
-			b.Log.WarnContext(ctx, "units were not moved between shards", "sale_id", sh.Sale, "error", err)
+			b.Log.WarnContext(ctx, "units were not moved between shards", "saleId", sh.Sale, "error", err)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (h *Handler) take(ctx context.Context, r *apigw.Request) (apigw.Response, e
 		return apigw.Response{}, apigw.Busy(retry, err)
 	}
 	if outcome == order.OutcomeRefundDue {
-		h.Edge.Log.WarnContext(ctx, "refund due", "order_id", p.OrderID, "payment_id", p.PaymentID)
+		h.Edge.Log.WarnContext(ctx, "refund due", "orderId", p.OrderID, "paymentId", p.PaymentID)
 	}
 	return apigw.Response{Status: http.StatusNoContent}, nil
 }

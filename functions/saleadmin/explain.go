@@ -132,7 +132,7 @@ func (h *Handler) stands(ctx context.Context, l *sale.Listing) (saleView, error)
 	if l.Loaded && !l.Archived {
 		// A shard that is lost or damaged is being mended; the rest still explains.
 		if v.Left, err = h.Stock.Left(ctx, &l.Sale); err != nil {
-			h.Log.WarnContext(ctx, "units left are not known", "sale_id", l.ID, "error", err)
+			h.Log.WarnContext(ctx, "units left are not known", "saleId", l.ID, "error", err)
 		}
 	}
 	return v, nil

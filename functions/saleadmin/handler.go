@@ -95,10 +95,10 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 	case refused:
 		answer = no
 	case err != nil:
-		h.Log.ErrorContext(ctx, "action failed", "action", r.Action, "sale_id", r.id, "error", err)
+		h.Log.ErrorContext(ctx, "action failed", "action", r.Action, "saleId", r.id, "error", err)
 		return nil, fmt.Errorf("saleadmin: %s: %w", r.Action, err)
 	default:
-		h.Log.InfoContext(ctx, "action", "action", r.Action, "sale_id", r.id, "by", r.By)
+		h.Log.InfoContext(ctx, "action", "action", r.Action, "saleId", r.id, "by", r.By)
 	}
 	return json.Marshal(answer)
 }

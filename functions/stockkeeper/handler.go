@@ -3,8 +3,9 @@
 // Each pass loads the stock of sales that are about to open, asserts window and
 // pauses on every shard, rebuilds what Redis has lost, looks after holds that no
 // writer has confirmed, compares holds with rows, moves units to shards that wish
-// for some, and publishes the catalog and the orders' events. It promises that passes may overlap and that trouble with
-// one sale does not keep the others from being looked after.
+// for some, and publishes the catalog and the orders' events. It promises that
+// passes may overlap and that trouble with one sale does not keep the others from
+// being looked after.
 package stockkeeper
 
 import (
@@ -103,7 +104,7 @@ func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error 
 		first, err := h.Keeper.Load(ctx, l.ID)
 		if first {
 			sum.Loaded++
-			h.Log.InfoContext(ctx, "sale loaded", "sale_id", l.ID)
+			h.Log.InfoContext(ctx, "sale loaded", "saleId", l.ID)
 		}
 		return err
 	}
@@ -113,9 +114,9 @@ func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error 
 	sum.Repaired += mended.Repaired
 	sum.TransfersFinished += mended.TransfersFinished
 	if mended != (recovery.Reconciled{}) {
-		h.Log.WarnContext(ctx, "Redis and the rows differed", "sale_id", l.ID,
+		h.Log.WarnContext(ctx, "Redis and the rows differed", "saleId", l.ID,
 			"adopted", mended.Adopted, "released", mended.Released, "repaired", mended.Repaired,
-			"transfers_finished", mended.TransfersFinished)
+			"transfersFinished", mended.TransfersFinished)
 	}
 	switch {
 	case errors.Is(err, recovery.ErrDraining):
@@ -125,14 +126,14 @@ func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error 
 	}
 	moved, moveErr := h.Keeper.Move(ctx, stock.Of(&l.Sale))
 	if moved > 0 {
-		h.Log.InfoContext(ctx, "units moved between shards", "sale_id", l.ID, "units", moved)
+		h.Log.InfoContext(ctx, "units moved between shards", "saleId", l.ID, "units", moved)
 	}
 	swept, err := h.Keeper.Sweep(ctx, &l.Sale)
 	sum.Republished += swept.Republished
 	sum.Confirmed += swept.Confirmed
 	sum.Released += swept.Released
 	if swept != (recovery.Swept{}) {
-		h.Log.WarnContext(ctx, "holds that no writer had confirmed", "sale_id", l.ID,
+		h.Log.WarnContext(ctx, "holds that no writer had confirmed", "saleId", l.ID,
 			"republished", swept.Republished, "confirmed", swept.Confirmed, "released", swept.Released)
 	}
 	return errors.Join(moveErr, err)
@@ -150,6 +151,6 @@ func (h *Handler) mend(ctx context.Context, l *sale.Listing) (recovery.Reconcile
 		}
 		return h.Keeper.Reconcile(ctx, &l.Sale)
 	}
-	h.Log.ErrorContext(ctx, "Redis has lost a sale, it is being rebuilt", "sale_id", l.ID)
+	h.Log.ErrorContext(ctx, "Redis has lost a sale, it is being rebuilt", "saleId", l.ID)
 	return h.Keeper.Rebuild(ctx, &l.Sale)
 }
