@@ -18,10 +18,16 @@ func main() {
 }
 
 func run() error {
-	findings, err := lint.Check(os.DirFS("."))
+	tree := os.DirFS(".")
+	findings, err := lint.Check(tree)
 	if err != nil {
 		return err
 	}
+	more, err := lint.CheckCommands(tree)
+	if err != nil {
+		return err
+	}
+	findings = append(findings, more...)
 	for _, finding := range findings {
 		fmt.Println(finding)
 	}
