@@ -44,7 +44,7 @@ func DatabaseURL(t testing.TB) string {
 // Its name is the prefix, a dash and random characters.
 func Topic(t testing.TB, prefix string, partitions int32) string {
 	t.Helper()
-	// By default a client remembers metadata for seconds, too long for awaitTopic.
+	// By default a client remembers metadata for seconds, too long for MakeTopic.
 	client, err := kgo.NewClient(kgo.SeedBrokers(KafkaBrokers(t)...), kgo.MetadataMinAge(10*time.Millisecond))
 	if err != nil {
 		t.Fatalf("servers: kafka client: %v", err)
@@ -55,10 +55,7 @@ func Topic(t testing.TB, prefix string, partitions int32) string {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	name := prefix + "-" + randomName()
-	// -1 is the broker's own default, which is right for one broker and for three.
-	if _, err := admin.CreateTopic(ctx, partitions, -1, nil, name); err != nil {
-		t.Fatalf("servers: create topic %s: %v", name, err)
-	}
+	err = MakeTopic(ctx, admin, name, int(partitions))
 	t.Cleanup(func() {
 		ctx, cancel := cleanUpContext(t)
 		defer cancel()
@@ -66,28 +63,10 @@ func Topic(t testing.TB, prefix string, partitions int32) string {
 			t.Errorf("servers: delete topic %s: %v", name, err)
 		}
 	})
-	if err := awaitTopic(ctx, admin, name, int(partitions)); err != nil {
-		t.Fatalf("servers: topic %s: %v", name, err)
+	if err != nil {
+		t.Fatalf("servers: %v", err)
 	}
 	return name
-}
-
-// awaitTopic waits until the brokers know the topic: the controller answers a little earlier.
-func awaitTopic(ctx context.Context, admin *kadm.Client, name string, partitions int) error {
-	for {
-		topics, err := admin.ListTopics(ctx, name)
-		if err != nil {
-			return err
-		}
-		if topic := topics[name]; topic.Err == nil && len(topic.Partitions) == partitions {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }
 
 // SaleID returns a random sale id, 1 to 2^32-1. Tests that share one Redis are kept apart by it.
