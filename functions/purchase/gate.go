@@ -13,11 +13,10 @@ import (
 )
 
 // A Gate says which shoppers may have no new hold: those whose time by their
-// admission pass has not come, and those who call too often. Nil has no keys and
-// no limit.
+// admission pass has not come, and those who call too often.
 type Gate struct {
-	Passes *admission.Keys
-	Limit  *throttle.Limiter
+	Passes *admission.Keys   // nil refuses all passes
+	Limit  *throttle.Limiter // nil takes every call
 	Now    func() time.Time
 }
 
@@ -42,9 +41,6 @@ func NewGate(keys config.AdmissionKeys, limits config.Limits, now func() time.Ti
 // A pass is judged by this environment's clock, as tokens are. The window stays
 // Redis' matter, so a clock that is wrong opens no sale too early.
 func (g *Gate) bar(r *apigw.Request, sl *sale.Sale, userID string) *apigw.Error {
-	if g == nil {
-		g = &Gate{Now: time.Now}
-	}
 	wait, ok := g.Limit.Take(userID)
 	if sl.Spread > 0 {
 		if refusal := g.refuse(r, sl, userID); refusal != nil {

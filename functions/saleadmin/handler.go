@@ -37,7 +37,6 @@ type Config struct {
 	config.AWS
 
 	// For preflight alone.
-	Function     string `env:"AWS_LAMBDA_FUNCTION_NAME"` // set by Lambda
 	JWKSURL      string `env:"JWKS_URL"`
 	JWKS         string `env:"JWKS"`
 	PurchaseOn   string `env:"PURCHASE_ON"`   // instances, or lambda

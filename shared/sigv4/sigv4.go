@@ -44,9 +44,6 @@ func New(region, keyID, secret, session string, now func() time.Time) *Signer {
 // Format hides the credentials from every verb of fmt.
 func (*Signer) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "***") }
 
-// Region is where the Signer's requests go.
-func (s *Signer) Region() string { return s.region }
-
 // Token is the address of a signed GET of the host's root, without its scheme:
 // what RDS and ElastiCache take as a password, from now on for [TokenLife].
 func (s *Signer) Token(service, host string, query url.Values) string {

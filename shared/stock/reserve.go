@@ -58,7 +58,6 @@ type Attempt struct {
 type Answer struct {
 	Outcome    Outcome
 	OrderID    sale.OrderID // Reserved, Already: the order that has the hold
-	ItemID     sale.ItemID  // Reserved, Already: what it holds
 	ReservedAt time.Time    // Reserved, Already: by Redis' clock
 	Claimed    bool         // Already: a writer has claimed the hold
 	SameKey    bool         // Already: same Idempotency-Key and item, so the call is a repetition
@@ -103,7 +102,7 @@ func (a Attempt) answer(r reply) (Answer, error) {
 			return Answer{}, err
 		}
 		left, err := r.number(2)
-		return Answer{Outcome: o, OrderID: a.OrderID, ItemID: a.ItemID, ReservedAt: at, Left: left}, err
+		return Answer{Outcome: o, OrderID: a.OrderID, ReservedAt: at, Left: left}, err
 	case Already:
 		text, err := r.text(1)
 		if err != nil {
@@ -111,7 +110,7 @@ func (a Attempt) answer(r reply) (Answer, error) {
 		}
 		own, idem, err := parseHold(a.UserID, text)
 		return Answer{
-			Outcome: o, OrderID: own.OrderID, ItemID: own.ItemID, ReservedAt: own.ReservedAt, Claimed: own.Claimed,
+			Outcome: o, OrderID: own.OrderID, ReservedAt: own.ReservedAt, Claimed: own.Claimed,
 			SameKey: idem != absent && idem == keyHash(a.IdempotencyKey) && own.ItemID == a.ItemID,
 		}, err
 	case NotOpen:

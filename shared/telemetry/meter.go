@@ -10,8 +10,8 @@ import (
 // Namespace is where CloudWatch keeps the figures.
 const Namespace = "FlashSale"
 
-// MaxValues is how many values CloudWatch takes of one figure in one line.
-const MaxValues = 100
+// maxValues is how many values CloudWatch takes of one figure in one line.
+const maxValues = 100
 
 // A Meter writes a function's figures, each line with the dimension Function. Nil
 // writes nothing. It is safe for concurrent use.
@@ -28,7 +28,7 @@ func NewMeter(out io.Writer, function string, now func() time.Time) *Meter {
 	return &Meter{out: out, function: function, now: now}
 }
 
-// A Figure is one metric of a line, with up to [MaxValues] values.
+// A Figure is one metric of a line, with up to maxValues values.
 type Figure struct {
 	name, unit string
 	values     []float64

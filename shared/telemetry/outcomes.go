@@ -38,7 +38,6 @@ type Outcomes struct {
 // An Outcome is one of them. Nil counts nothing.
 type Outcome struct {
 	all   *Outcomes
-	name  string
 	count atomic.Int64
 	told  int64 // under all.mu
 
@@ -66,7 +65,7 @@ func (o *Outcomes) Of(name string) *Outcome {
 	defer o.mu.Unlock()
 	more := maps.Clone(*o.of.Load())
 	if more[name] == nil {
-		more[name] = &Outcome{all: o, name: name}
+		more[name] = &Outcome{all: o}
 		o.of.Store(&more)
 	}
 	return more[name]
@@ -162,7 +161,7 @@ func (o *Outcomes) write(at time.Time) {
 	times := o.times.of
 	o.times.of = nil
 	o.times.Unlock()
-	for values := range slices.Chunk(times, MaxValues) {
+	for values := range slices.Chunk(times, maxValues) {
 		o.meter.put(at, "", Figure{name: "Latency", unit: "Milliseconds", values: values})
 	}
 }

@@ -26,9 +26,9 @@ func Open(cfg config.Log) (*slog.Logger, *Meter) {
 }
 
 // NewLogger logs from level on, in the form by which Lambda filters (timestamp,
-// level, msg). A line that is logged with an
-// invocation's context names it: its id is in Lambda's own lines too, and the
-// trace id in whatever else the request went through.
+// level, msg). A line that is logged with an invocation's context names it: its
+// id is in Lambda's own lines too, and the trace id in whatever else the request
+// went through.
 func NewLogger(w io.Writer, level slog.Leveler) *slog.Logger {
 	return slog.New(named{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: lambdaNames})})
 }

@@ -17,6 +17,7 @@ import (
 
 	"flashsale/localstack/bench/table"
 	"flashsale/localstack/dev/gateway"
+	"flashsale/localstack/dev/lambda"
 	"flashsale/localstack/dev/shop"
 	"flashsale/shared/apigw"
 	"flashsale/shared/config"
@@ -98,7 +99,7 @@ func (b *bench) refusal(ctx context.Context) ([]table.Row, error) {
 // events of shoppers who have not won, as API Gateway sends them.
 func (b *bench) events(l lot, n int) ([][]byte, error) {
 	var event []byte
-	api := gateway.New([]gateway.Route{shop.Routes[0]}, map[string]shop.Invoke{"purchase": func(_ context.Context, got []byte) ([]byte, error) {
+	api := gateway.New([]gateway.Route{shop.Routes[0]}, map[string]lambda.Invoke{"purchase": func(_ context.Context, got []byte) ([]byte, error) {
 		event = bytes.Clone(got)
 		return []byte(`{"statusCode":200,"body":""}`), nil
 	}}, slog.New(slog.DiscardHandler))
@@ -120,7 +121,7 @@ func (b *bench) events(l lot, n int) ([][]byte, error) {
 
 // asker refuses as the article does, by our own parts: one check of a signature, one
 // script call.
-func (b *bench) asker(s *shop.Shop, l lot) (shop.Invoke, error) {
+func (b *bench) asker(s *shop.Shop, l lot) (lambda.Invoke, error) {
 	shoppers, err := identity.New(config.Identity{Issuer: b.provider.Issuer(), Audience: audience, JWKS: b.jwks, Skew: time.Minute}, time.Now)
 	if err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func (b *bench) asker(s *shop.Shop, l lot) (shop.Invoke, error) {
 }
 
 // closeLatch asks until the function refuses by itself.
-func closeLatch(ctx context.Context, purchase shop.Invoke, event []byte) error {
+func closeLatch(ctx context.Context, purchase lambda.Invoke, event []byte) error {
 	for range 100 {
 		if answer, err := purchase(ctx, event); err != nil || status(answer) != http.StatusGone {
 			return fmt.Errorf("sold out: got %s, %w", answer, err)
@@ -164,7 +165,7 @@ func closeLatch(ctx context.Context, purchase shop.Invoke, event []byte) error {
 
 // unlikely leaves out those whom the filter takes for winners, one in more than a thousand:
 // they go to Redis. The rates have them in, the count of allocations has not.
-func unlikely(ctx context.Context, purchase shop.Invoke, events [][]byte) (strangers [][]byte) {
+func unlikely(ctx context.Context, purchase lambda.Invoke, events [][]byte) (strangers [][]byte) {
 	var before, after runtime.MemStats
 	for _, event := range events {
 		const times = 20 // a look at Redis may fall into one
@@ -182,7 +183,7 @@ func unlikely(ctx context.Context, purchase shop.Invoke, events [][]byte) (stran
 
 // refuse returns the refusals in a second of a processor's time, and the allocations of
 // each. Each of the cached events comes so many times before the next ones do.
-func refuse(ctx context.Context, s *shop.Shop, invoke shop.Invoke, events [][]byte, n, times, callers int) (rate, allocations float64, err error) {
+func refuse(ctx context.Context, s *shop.Shop, invoke lambda.Invoke, events [][]byte, n, times, callers int) (rate, allocations float64, err error) {
 	var wrong, next atomic.Int64
 	var before, after runtime.MemStats
 	var calling sync.WaitGroup

@@ -57,7 +57,7 @@ type crew struct {
 }
 
 // work starts a crew.
-func (s setup) work(ctx context.Context, functions map[string]shop.Invoke, log *slog.Logger) *crew {
+func (s setup) work(ctx context.Context, functions map[string]lambda.Invoke, log *slog.Logger) *crew {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &crew{cancel: cancel}
 	for range s.Pollers {
@@ -76,7 +76,7 @@ func (c *crew) stop() {
 	c.running.Wait()
 }
 
-func (s setup) poll(ctx context.Context, writer shop.Invoke, log *slog.Logger) {
+func (s setup) poll(ctx context.Context, writer lambda.Invoke, log *slog.Logger) {
 	mapping := poller.New(poller.Config{
 		Brokers: s.Brokers, Topic: s.Orders, Group: s.Group, BatchSize: 100, ReportFailures: true, RetryAttempts: -1, MaxBackoff: time.Second, Log: log,
 	}, func(ctx context.Context, event []byte) ([]byte, error) {
@@ -87,7 +87,7 @@ func (s setup) poll(ctx context.Context, writer shop.Invoke, log *slog.Logger) {
 	}
 }
 
-func (s setup) repeat(ctx context.Context, name string, invoke shop.Invoke, log *slog.Logger) {
+func (s setup) repeat(ctx context.Context, name string, invoke lambda.Invoke, log *slog.Logger) {
 	for sleep(ctx, s.Tick) == nil {
 		if answer, err := lambda.Call(ctx, invoke, 20*time.Second, []byte(`{"passes":1}`)); err != nil {
 			log.InfoContext(ctx, "pass failed", "function", name, "error", err)

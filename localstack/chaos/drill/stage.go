@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"flashsale/localstack/dev/lambda"
 	"flashsale/localstack/dev/login"
 	"flashsale/localstack/dev/shop"
 	"flashsale/shared/config"
@@ -42,9 +43,9 @@ type stage struct {
 	admin           *kadm.Client
 	busy            int32 // the partition that has the orders
 
-	shop      *shop.Shop             // for looking
-	functions map[string]shop.Invoke // unless they run in a child
-	fresh     *shop.Shop             // is asked instead of all others; nil is nobody
+	shop      *shop.Shop               // for looking
+	functions map[string]lambda.Invoke // unless they run in a child
+	fresh     *shop.Shop               // is asked instead of all others; nil is nobody
 	crew      *crew
 	child     *child
 	neighbour *neighbour

@@ -46,7 +46,6 @@ type Row struct {
 // report is what saleadmin tells of the drill's one item.
 type report struct {
 	Items []struct {
-		Quantity  int
 		Stock     int
 		Conserved bool
 		Drift     int

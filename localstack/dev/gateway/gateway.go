@@ -59,8 +59,8 @@ type target struct {
 
 // New makes a gateway. Where two resources fit a path, the first in routes wins, so
 // those with fixed segments come first. OPTIONS goes to a resource's first function
-// that pages call, which knows the allowed origins. A route to a missing function is a mistake in the
-// table and panics.
+// that pages call, which knows the allowed origins. A route to a missing function is
+// a mistake in the table and panics.
 func New(routes []Route, functions map[string]lambda.Invoke, log *slog.Logger) *Gateway {
 	g := &Gateway{log: log, now: time.Now}
 	for _, route := range routes {

@@ -27,6 +27,7 @@ import (
 	"flashsale/functions/saleadmin"
 	"flashsale/functions/saleinfo"
 	"flashsale/functions/stockkeeper"
+	"flashsale/localstack/dev/lambda"
 	"flashsale/shared/admission"
 	"flashsale/shared/apigw"
 	"flashsale/shared/config"
@@ -44,9 +45,6 @@ import (
 
 // poolSize is that of all functions together: they share one pool.
 const poolSize = 16
-
-// Invoke is a function's entry: an event in, an answer out.
-type Invoke = func(ctx context.Context, event []byte) ([]byte, error)
 
 // Config names the servers and what the functions take from their environment.
 type Config struct {
@@ -85,7 +83,7 @@ type Shop struct {
 	Orders *order.Store
 
 	cfg       Config
-	functions map[string]Invoke
+	functions map[string]lambda.Invoke
 	purchases *telemetry.Outcomes
 }
 
@@ -169,7 +167,7 @@ func (s *Shop) wire(cfg Config) error {
 		feed = orderlog.NewEventFeed(s.Kafka, cfg.EventsTopic)
 	}
 
-	s.functions = map[string]Invoke{
+	s.functions = map[string]lambda.Invoke{
 		"purchase": (&purchase.Handler{
 			Catalog: catalog, Stock: s.Stock, Latch: stock.NewLatch(s.Stock, catalog, now), Log: producer,
 			Shoppers: shoppers, Mint: mint, Gate: gate, Edge: sells,
@@ -215,7 +213,7 @@ func (s *Shop) estate(cfg Config) saleadmin.Estate {
 }
 
 // Functions lists the functions by their folders' names.
-func (s *Shop) Functions() map[string]Invoke { return s.functions }
+func (s *Shop) Functions() map[string]lambda.Invoke { return s.functions }
 
 // Purchases tells how often purchase has given each answer, of all sales.
 func (s *Shop) Purchases() map[string]int64 { return s.purchases.Totals() }

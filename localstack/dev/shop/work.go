@@ -42,7 +42,7 @@ func (s *Shop) Work(ctx context.Context, tick time.Duration) (failed <-chan erro
 }
 
 // repeat is a schedule: one pass per tick, never two at once.
-func repeat(ctx context.Context, name string, invoke Invoke, tick time.Duration, log *slog.Logger) {
+func repeat(ctx context.Context, name string, invoke lambda.Invoke, tick time.Duration, log *slog.Logger) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {

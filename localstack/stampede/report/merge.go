@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,6 +119,3 @@ func ParsePart(text string) (part, parts int, err error) {
 	}
 	return part, parts, nil
 }
-
-// States are the ends that orders had, in order.
-func (o *Orders) States() []string { return slices.Sorted(maps.Keys(o.Ends)) }

@@ -83,9 +83,6 @@ func (r *Recorder) Written(n int, at time.Time) {
 	}
 }
 
-// Class settles what became of a shopper.
-func (r *Recorder) Class(c Class) { r.Move("", c) }
-
 // Move puts a shopper from one class into another; from "" is a new one.
 func (r *Recorder) Move(from, to Class) {
 	r.mu.Lock()
