@@ -67,7 +67,7 @@ kafka_launch() {
 	local names=()
 	[ ! -e "$run/$1/hosts" ] || names=(-Djdk.net.hosts.file="$run/$1/hosts" -Dsun.net.inetaddr.ttl=0 -Dsun.net.inetaddr.negative.ttl=0)
 	launch "$1" "$(java_binary)" -Xms$kafka_heap -Xmx$kafka_heap -XX:+UseSerialGC \
-		-XX:TieredStopAtLevel="${KAFKA_TIER:-1}" "${names[@]}" \
+		-XX:TieredStopAtLevel=1 "${names[@]}" \
 		-Dlog4j2.configurationFile="file:$here/kafka/log4j2.properties" \
 		-cp "$(kafka_jars)/*" kafka.Kafka "$run/$1/server.properties"
 }

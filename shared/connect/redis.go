@@ -32,8 +32,8 @@ const (
 //
 // After a freeze: sockets that were closed by the server, or idle for four
 // minutes, are replaced before use. Those that died unnoticed cost one read
-// timeout (0.8 s) together and the one retry. A command may so run twice: every script
-// is safe to repeat. A server that never answers costs 1.7 s.
+// timeout (0.8 s) together and the one retry. A command may so run twice: every
+// script is safe to repeat. A server that never answers costs 1.7 s.
 func Redis(cfg config.Redis) (redis.UniversalClient, error) { return redisAt(cfg, time.Now) }
 
 func redisAt(cfg config.Redis, now func() time.Time) (redis.UniversalClient, error) {

@@ -1,9 +1,9 @@
 // The admission check at the edge: a CloudFront Function (viewer request, runtime 2.0).
 //
 // It refuses purchases without a good admission pass before they cost anything, and passes
-// everything else on, with the caller's address in a header. It is a shield, not the guard: the purchase function checks the same pass
-// again, verifies the token whose `sub` is only read here, and knows the sale as it is now. So
-// what this function is not told of is let through.
+// everything else on, with the caller's address in a header. It is a shield, not the guard: the
+// purchase function checks the same pass again, verifies the token whose `sub` is only read here,
+// and knows the sale as it is now. So what this function is not told of is let through.
 //
 // It is told by its KeyValueStore (values up to 1 KB, read anew within seconds of a change):
 //   keys         as ADMISSION_KEYS: id:secret,id:secret. All verify

@@ -8,8 +8,8 @@ import (
 )
 
 // Environment puts relays, listening at host, before the servers on this machine's loopback that
-// the variables name. It returns the variables with the relays' addresses, and the relays by the names REDIS_URL,
-// DATABASE_URL and KAFKA_BROKERS. Servers elsewhere are left as they are.
+// the variables name. It returns the variables with the relays' addresses, and the relays by the
+// names REDIS_URL, DATABASE_URL and KAFKA_BROKERS. Servers elsewhere are left as they are.
 func Environment(host string, variables []string) ([]string, map[string]*Relay, error) {
 	relays := make(map[string]*Relay)
 	changed := make([]string, 0, len(variables))

@@ -2,7 +2,7 @@
 // three topics and a numbered Redis database.
 //
 // It promises that they are empty, whatever an earlier stack of the same name left there, and that
-// stacks of different names never meet. Those of one name do: [Hold] lets them take turns.
+// stacks of different names never meet. Those of one name do: [Stack.Hold] lets them take turns.
 package stage
 
 import (

@@ -145,7 +145,7 @@ func (r *Report) parameters() []tile {
 		{admitted, "admitted"},
 		{share(h.Double), "click twice"},
 		{share(h.DropOut), "leave without reading"},
-		{share(h.Pay), "of the buyers pay"},
-		{share(h.Cancel), "of the buyers cancel"},
+		{share(h.Pay), "of those with an order pay"},
+		{share(h.Cancel), "of those with an order cancel"},
 	}
 }

@@ -18,8 +18,9 @@ import (
 	"time"
 )
 
-// authority is what the names look like; those without a region are RDS Proxy's. Left out are those of 2019, which have run out, and those
-// of RDS' preview and beta environments.
+// authority is what the names look like; those without a region are RDS Proxy's. Left
+// out are those of 2019, which have run out, and those of RDS' preview and beta
+// environments.
 var authority = regexp.MustCompile(`^(Amazon RDS [a-z]{2}(-[a-z]+)+-[0-9] Root CA (RSA2048|RSA4096|ECC384) G1|Amazon Root CA [1-4]|Starfield Services Root Certificate Authority - G2)$`)
 
 var (
