@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -45,6 +46,8 @@ func testKilled(t *testing.T, s stack) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Errorf("kill %d: %v", pid, err)
 		}
+		// One that is still dying would be given the next event, and take it with it.
+		eventually(t, "the process is gone", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
 		killed++
 	}
 	if killed == 0 {
