@@ -14,7 +14,7 @@ var Decode = decode
 func (g *Glance) Look(event []byte) bool { return g.look(event) }
 
 // Recalled tells whether the last event's context was compared instead of read.
-func (g *Glance) Recalled() bool { return g.last.n > 0 && g.last.to == 0 && g.requestID.to > 0 }
+func (g *Glance) Recalled() bool { return len(g.last.text) > 0 && g.last.to == 0 && g.requestID.to > 0 }
 
 // Same tells whether two have found the same in an event.
 func (g *Glance) Same(other *Glance) bool {
@@ -25,18 +25,18 @@ func (g *Glance) Same(other *Glance) bool {
 
 // A Meaning is all that a request says, in a form that can be compared.
 type Meaning struct {
-	Method, Path, Resource, RequestID, SourceIP string
-	Params                                      map[string]string
-	Headers                                     map[string][]string
-	Body                                        string
-	BodyFails                                   bool
+	Method, Path, Resource, RequestID string
+	Params                            map[string]string
+	Headers                           map[string][]string
+	Body                              string
+	BodyFails                         bool
 }
 
 // MeaningOf asks for every header by its own name.
 func MeaningOf(r *Request) Meaning {
 	body, err := r.Body()
 	m := Meaning{
-		r.Method, r.Path, r.Resource, r.RequestID, r.SourceIP, map[string]string{}, map[string][]string{}, string(body), err != nil,
+		r.Method, r.Path, r.Resource, r.RequestID, map[string]string{}, map[string][]string{}, string(body), err != nil,
 	}
 	maps.Copy(m.Params, r.Params)
 	for _, h := range r.headers {

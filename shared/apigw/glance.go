@@ -37,9 +37,9 @@ func (g *Glance) Done() {
 
 // parts are where the event's single values stand; 0 to 0 is missing.
 type parts struct {
-	event                                             []byte
-	method, path, resource, requestID, sourceIP, body span
-	plain, base64                                     bool // the body: it means itself; it is base64
+	event                                   []byte
+	method, path, resource, requestID, body span
+	plain, base64                           bool // the body: it means itself; it is base64
 }
 
 // A span is event[from:to].
@@ -76,7 +76,7 @@ func (g *Glance) look(event []byte) bool {
 		return false
 	}
 	if g.last.to > 0 {
-		g.remember()
+		g.last.keep(event)
 	}
 	// An HTTP API's event has no httpMethod, a load balancer's no request id.
 	return g.method.from < g.method.to && g.path.from < g.path.to && g.requestID.from < g.requestID.to

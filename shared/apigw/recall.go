@@ -2,19 +2,15 @@ package apigw
 
 import "flashsale/shared/plainjson"
 
-const (
-	maxGaps   = 8
-	maxRecall = 2048 // bytes; a context of API Gateway's has about 1,000
-)
+// maxRecall is twice what API Gateway's contexts have, in bytes. Longer ones are not kept.
+const maxRecall = 2048
 
 // A recall is the request context that was read before. Those of one stage differ in
 // a few values, so the next one is compared with it between these gaps, which is
 // quicker than reading it, and proves as much: equal text is as valid.
 type recall struct {
-	text [maxRecall]byte
-	n    int // bytes; 0: nothing to compare with
-	gaps [maxGaps]gap
-	many int // gaps
+	text []byte // empty: nothing to compare with
+	gaps []gap
 
 	from, to int // where the context of this event stands, if it was read
 }
@@ -22,70 +18,58 @@ type recall struct {
 // A gap is where a value stands: in the event that is being read, then in the recall.
 type gap struct {
 	from, to int
-	kind     gapKind
+	id       bool // the request's
 }
-
-type gapKind uint8
-
-const (
-	ignored gapKind = iota
-	requestID
-	sourceIP
-)
 
 // again reads a context like the one before. False: it is another, and was not read.
 func (g *Glance) again(c *plainjson.Cursor) bool {
-	if g.last.n == 0 {
-		return false
-	}
-	before, at := *c, 0
-	for _, gap := range g.last.gaps[:g.last.many] {
-		if !c.Literal(g.last.text[at:gap.from]) {
-			*c, g.requestID, g.sourceIP = before, span{}, span{}
-			return false
-		}
-		g.gap(c, gap.kind)
-		at = gap.to
-	}
-	if c.Literal(g.last.text[at:g.last.n]) {
+	before := *c
+	if len(g.last.text) > 0 && g.same(c) {
 		return true
 	}
-	*c, g.requestID, g.sourceIP = before, span{}, span{}
+	*c, g.requestID = before, span{}
 	return false
 }
 
+func (g *Glance) same(c *plainjson.Cursor) bool {
+	at := 0
+	for _, gap := range g.last.gaps {
+		if !c.Literal(g.last.text[at:gap.from]) {
+			return false
+		}
+		g.gap(c, gap.id)
+		at = gap.to
+	}
+	return c.Literal(g.last.text[at:])
+}
+
 // gap reads a value that differs from event to event.
-func (g *Glance) gap(c *plainjson.Cursor, kind gapKind) gap {
-	switch kind {
-	case requestID:
+func (g *Glance) gap(c *plainjson.Cursor, id bool) gap {
+	if id {
 		g.requestID = g.text(c)
-		return gap{int(g.requestID.from) - 1, int(g.requestID.to) + 1, kind}
-	case sourceIP:
-		g.sourceIP = g.text(c)
-		return gap{int(g.sourceIP.from) - 1, int(g.sourceIP.to) + 1, kind}
-	default:
-		from, to := c.Skip()
-		return gap{from, to, kind}
+		return gap{int(g.requestID.from) - 1, int(g.requestID.to) + 1, id}
 	}
+	from, to := c.Skip()
+	return gap{from, to, id}
 }
 
-// differs is gap, and remembers it.
-func (g *Glance) differs(c *plainjson.Cursor, kind gapKind) {
-	found := g.gap(c, kind)
-	if g.last.many < maxGaps {
-		g.last.gaps[g.last.many] = found
-	}
-	g.last.many++
+// differs is gap, and notes where it is.
+func (g *Glance) differs(c *plainjson.Cursor, id bool) {
+	g.last.gaps = append(g.last.gaps, g.gap(c, id))
 }
 
-// remember keeps the context of an event that was read to its end.
-func (g *Glance) remember() {
-	r := &g.last
-	if r.to-r.from > maxRecall || r.many > maxGaps {
+// forget begins a recall anew, at a context that has to be read.
+func (r *recall) forget(from int) {
+	r.text, r.gaps, r.from = r.text[:0], r.gaps[:0], from
+}
+
+// keep takes the context of an event that was read to its end.
+func (r *recall) keep(event []byte) {
+	if r.to-r.from > maxRecall {
 		return
 	}
-	r.n = copy(r.text[:], g.event[r.from:r.to])
-	for i := range r.gaps[:r.many] {
+	r.text = append(r.text, event[r.from:r.to]...)
+	for i := range r.gaps {
 		r.gaps[i].from -= r.from
 		r.gaps[i].to -= r.from
 	}

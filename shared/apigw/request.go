@@ -23,7 +23,6 @@ type Request struct {
 	Params    map[string]string // of the template, as called
 	RequestID string
 	TraceID   string // X-Ray's, may be empty
-	SourceIP  string
 
 	headers   []header
 	body      string
@@ -52,9 +51,6 @@ type event struct {
 	IsBase64     bool                `json:"isBase64Encoded"`
 	Context      struct {
 		RequestID string `json:"requestId"`
-		Identity  struct {
-			SourceIP string `json:"sourceIp"`
-		} `json:"identity"`
 	} `json:"requestContext"`
 }
 
@@ -75,8 +71,8 @@ func (g *Glance) request() *Request {
 	at := func(s span) string { return text[s.from:s.to] }
 	r := &Request{
 		Method: at(g.method), Path: at(g.path), Resource: at(g.resource),
-		RequestID: at(g.requestID), SourceIP: at(g.sourceIP),
-		body: at(g.body), bodyPlain: g.plain, base64: g.base64,
+		RequestID: at(g.requestID),
+		body:      at(g.body), bodyPlain: g.plain, base64: g.base64,
 		headers: make([]header, 0, g.n),
 	}
 	for _, f := range g.fields[:g.n] {
@@ -105,8 +101,8 @@ func decode(text []byte) (*Request, error) {
 	}
 	r := &Request{
 		Method: e.Method, Path: e.Path, Resource: e.Resource, Params: e.Params,
-		RequestID: e.Context.RequestID, SourceIP: e.Context.Identity.SourceIP,
-		body: e.Body, bodyPlain: true, base64: e.IsBase64,
+		RequestID: e.Context.RequestID,
+		body:      e.Body, bodyPlain: true, base64: e.IsBase64,
 	}
 	for name, value := range e.Headers {
 		r.headers = append(r.headers, header{name, value, 0, single, true})

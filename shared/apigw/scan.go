@@ -51,18 +51,18 @@ func (g *Glance) context(c *plainjson.Cursor) {
 	if g.again(c) {
 		return
 	}
-	g.last.n, g.last.many, g.last.from = 0, 0, c.At()
+	g.last.forget(c.At())
 	var outer plainjson.Members
 	for c.Open('{'); c.Next('}'); {
 		switch outer.Next(c, contextNames) {
 		case "requestId":
-			g.differs(c, requestID)
+			g.differs(c, true)
 		case "identity":
 			g.identity(c)
 		case "":
 			c.Skip()
 		default:
-			g.differs(c, ignored)
+			g.differs(c, false)
 		}
 	}
 	g.last.to = c.At()
@@ -71,13 +71,10 @@ func (g *Glance) context(c *plainjson.Cursor) {
 func (g *Glance) identity(c *plainjson.Cursor) {
 	var m plainjson.Members
 	for c.Open('{'); c.Next('}'); {
-		switch m.Next(c, identityNames) {
-		case "sourceIp":
-			g.differs(c, sourceIP)
-		case "userAgent":
-			g.differs(c, ignored)
-		default:
+		if m.Next(c, identityNames) == "" {
 			c.Skip()
+		} else {
+			g.differs(c, false)
 		}
 	}
 }
