@@ -188,8 +188,7 @@ func (b *batch) deadLetter(ctx context.Context, e entry) {
 	b.Log.WarnContext(ctx, "dead letter", "topic", e.record.Topic, "partition", e.record.Partition, "offset", e.record.Offset, "reason", e.reason)
 }
 
-// place finds each record's shards; one whose item no sale of that id offers is
-// a dead letter.
+// place finds each record's shards.
 func (b *batch) place(ctx context.Context, entries []entry) []entry {
 	items := make([]sale.ItemID, len(entries))
 	for i, e := range entries {
@@ -200,18 +199,40 @@ func (b *batch) place(ctx context.Context, entries []entry) []entry {
 		b.fail(ctx, "find shards", err, entries...)
 		return nil
 	}
-	placed := entries[:0]
+	placed, homeless := entries[:0], []entry(nil)
 	for _, e := range entries {
 		home, ok := homes[e.placed.ItemID]
 		if !ok || home.Sale != e.placed.SaleID {
-			e.reason = fmt.Sprintf("no item %d in sale %d", e.placed.ItemID, e.placed.SaleID)
-			b.deadLetter(ctx, e)
+			homeless = append(homeless, e)
 			continue
 		}
 		e.shards = stock.Shards{Sale: home.Sale, N: home.Shards}
 		placed = append(placed, e)
 	}
+	b.turnAway(ctx, homeless)
 	return placed
+}
+
+// turnAway makes dead letters of records whose item no sale of that id offers, or
+// one that is archived. But a record that was written before the archive and comes
+// again has its row, and is done with.
+func (b *batch) turnAway(ctx context.Context, homeless []entry) {
+	if len(homeless) == 0 {
+		return
+	}
+	rows, err := b.Orders.Orders(ctx, idsOf(homeless))
+	if err != nil {
+		b.fail(ctx, "find rows", err, homeless...)
+		return
+	}
+	for _, e := range homeless {
+		if rows[e.placed.OrderID].Is(e.placed) {
+			b.known++
+			continue
+		}
+		e.reason = fmt.Sprintf("no item %d in sale %d", e.placed.ItemID, e.placed.SaleID)
+		b.deadLetter(ctx, e)
+	}
 }
 
 // claim takes the holds for the writer. Unguarded records (the shard is not
