@@ -2,6 +2,7 @@ package sale
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -21,6 +22,9 @@ type Listing struct {
 
 // NewCatalog indexes listings by item.
 func NewCatalog(listings []Listing) *Catalog {
+	if listings == nil {
+		listings = []Listing{}
+	}
 	c := &Catalog{Sales: listings, items: make(map[ItemID]*Listing)}
 	for i := range listings {
 		for _, it := range listings[i].Items {
@@ -30,11 +34,15 @@ func NewCatalog(listings []Listing) *Catalog {
 	return c
 }
 
-// ParseCatalog reads what [Catalog.JSON] wrote.
+// ParseCatalog reads what [Catalog.JSON] wrote. A text that says nothing of sales is
+// none: by an empty catalog every item is unknown, and shoppers would go.
 func ParseCatalog(text []byte) (*Catalog, error) {
 	var c Catalog
 	if err := json.Unmarshal(text, &c); err != nil {
 		return nil, fmt.Errorf("sale: catalog: %w", err)
+	}
+	if c.Sales == nil {
+		return nil, errors.New("sale: catalog: no sales, not even an empty list")
 	}
 	return NewCatalog(c.Sales), nil
 }

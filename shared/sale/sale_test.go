@@ -180,8 +180,22 @@ func TestCatalogRoundTrip(t *testing.T) {
 	if l, ok := c.Sale(7); !ok || len(l.Items) != 2 {
 		t.Errorf("by sale: got %+v, %v", l, ok)
 	}
-	if _, err := sale.ParseCatalog([]byte(`{"sales":7}`)); err == nil {
-		t.Error("nonsense was read as a catalog")
+}
+
+// TestNoCatalog has texts that say nothing of sales: by them an item is not unknown.
+func TestNoCatalog(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{``, `{"sales":7}`, `{"sales":[`, `{}`, `null`, `{"sales":null}`, `{"Items":[]}`} {
+		if _, err := sale.ParseCatalog([]byte(text)); err == nil {
+			t.Errorf("%s was read as a catalog", text)
+		}
+	}
+	text, err := sale.NewCatalog(nil).JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := sale.ParseCatalog(text); err != nil || len(c.Sales) != 0 {
+		t.Errorf("%s, when there are no sales: got %v, %v, want none", text, c, err)
 	}
 }
 
