@@ -41,7 +41,8 @@ local header = redis.call('GETRANGE', winners, 0, HEADER - 1)
 local state = string.match(header, '^[FC]')
 local till, added = tonumber(string.sub(header, 17, 32)), tonumber(string.sub(header, 33, 48))
 if large and state == 'C' and added and added <= limit then return {COMPLETE} end
-if large and state == 'F' and till and now < till then return {BEING_FILLED} end
+-- A lease that ends later than any can was given by a clock that is ahead of this one, as before a failover.
+if large and state == 'F' and till and now < till and till <= now + lease then return {BEING_FILLED} end
 
 redis.call('SET', winners, 'F' .. token .. string.format('%016.0f', now + lease) .. string.rep('0', 32))
 redis.call('SETRANGE', winners, HEADER + size - 1, '\0')

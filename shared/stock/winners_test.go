@@ -171,6 +171,10 @@ func TestFilterIsMadeAnew(t *testing.T) {
 			f.rdb.Set(t.Context(), key, cut[:48]+strings.Repeat("0", 16)+cut[64:], 0)
 			f.rdb.SetRange(t.Context(), key, 47, "1")
 		},
+		// As if the clock of the master before had been ahead.
+		"being filled for years": func(t *testing.T, f *fixture, key string) {
+			f.rdb.SetRange(t.Context(), key, 0, "F"+strings.Repeat("x", 15)+fmt.Sprintf("%016d", time.Now().AddDate(9, 0, 0).UnixMilli()))
+		},
 		"gone": func(t *testing.T, f *fixture, key string) { f.rdb.Del(t.Context(), key) },
 		"worn": func(t *testing.T, f *fixture, _ string) {
 			for i := range 1100 {
