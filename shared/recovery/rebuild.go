@@ -70,6 +70,20 @@ func (k *Keeper) landing(ctx context.Context, s *sale.Sale) error {
 	}
 }
 
+// stillStops makes the pause anew before a shard gets its marker: it sells as soon as anybody tells it
+// that nothing stops it. Where the pause is gone another rebuild was through, and this is a loss
+// since then: the sale has sold meanwhile, so a rebuild begins anew.
+func (k *Keeper) stillStops(ctx context.Context, s *sale.Sale) (seen int64, err error) {
+	settings, err := k.Orders.Settings(ctx, s.ID)
+	if err != nil {
+		return 0, err
+	}
+	if !slices.Contains(settings.Paused, sale.PausedByRebuild) {
+		return 0, ErrDraining
+	}
+	return k.Orders.BeginRebuild(ctx, s.ID, true, "stockkeeper")
+}
+
 func (k *Keeper) rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) {
 	shards := stock.Of(s)
 	lost, err := k.markerMissing(ctx, shards)
@@ -102,7 +116,15 @@ func (k *Keeper) rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) 
 	if lag > 0 {
 		return Reconciled{}, ErrDraining
 	}
-	if err := k.assertLedger(ctx, shards, 0, true); err != nil {
+	if lost, err = k.markerMissing(ctx, shards); err != nil {
+		return Reconciled{}, err
+	}
+	if lost {
+		if seen, err = k.stillStops(ctx, s); err != nil {
+			return Reconciled{}, err
+		}
+	}
+	if err := k.assertLedger(ctx, shards, 0, lost); err != nil {
 		return Reconciled{}, err
 	}
 	// Still paused: the window is told, and nothing sells.

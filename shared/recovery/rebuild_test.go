@@ -180,6 +180,63 @@ func TestRebuild(t *testing.T) {
 		lost(t, b, sl, false)
 		b.WantUnits(t, sl, 0, [4]int64{0, 0, 0, 4})
 	})
+	t.Run("a pass that read its settings before the loss opens nothing", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 5)
+		b.sell(t, sl, 4)
+		before, err := b.Orders.Settings(t.Context(), sl.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wipe(t, b, sl)
+		heard := stock.Reserved
+		shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
+		shelf.Redis.AddHook(afterConfirm(func() {
+			if got, err := b.Stock.Steer(t.Context(), stock.Of(&sl), 0, before); err != nil || got != stock.SteerStale {
+				t.Errorf("old settings: got %v, %v, want stale", got, err)
+			}
+			heard = b.Outcome(t, sl, 0, "u")
+		}))
+		keeper := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: b.keeper.Backlog}
+		if _, err := keeper.Rebuild(t.Context(), &sl); err != nil {
+			t.Fatal(err)
+		}
+		if heard != stock.Paused {
+			t.Errorf("during the rebuild: got %v, want paused", heard)
+		}
+	})
+	t.Run("one that comes late gives no marker to a sale that is lost again", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 4)
+		b.sell(t, sl, 4)
+		wipe(t, b, sl)
+		shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
+		sold := false
+		shelf.Redis.AddHook(afterAny(func() {
+			sold = sold || t.Context().Err() == nil && b.Outcome(t, sl, 0, "stranger") == stock.Reserved
+		}))
+		late := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: func(context.Context) (int64, error) {
+			// Another one is through meanwhile and lifts the pause. Then comes the second loss.
+			if _, err := b.keeper.Rebuild(t.Context(), &sl); err != nil {
+				t.Error(err)
+			}
+			wipe(t, b, sl)
+			return 0, nil
+		}}
+		if _, err := late.Rebuild(t.Context(), &sl); err != nil && !errors.Is(err, recovery.ErrDraining) {
+			t.Fatal(err)
+		}
+		if sold {
+			t.Error("a unit was on sale that is somebody else's")
+		}
+		if got, err := b.keeper.Rebuild(t.Context(), &sl); err != nil || got.Adopted != 4 {
+			t.Fatalf("rebuild: got %+v, %v, want 4 adopted", got, err)
+		}
+		lost(t, b, sl, false)
+		b.WantUnits(t, sl, 0, [4]int64{0, 0, 0, 4})
+	})
 	t.Run("two at once", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t)
@@ -232,5 +289,23 @@ func (f afterConfirm) met(cmds ...redis.Cmder) {
 		if args := cmd.Args(); cmd.Err() == nil && len(args) > 1 && args[1] == redis.NewScript(lua.Confirm).Hash() {
 			f()
 		}
+	}
+}
+
+// afterAny is called after each call of Redis.
+type afterAny func()
+
+func (afterAny) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (f afterAny) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		defer f()
+		return next(ctx, cmd)
+	}
+}
+
+func (f afterAny) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		defer f()
+		return next(ctx, cmds)
 	}
 }
