@@ -3,9 +3,13 @@ package recovery_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"flashsale/localstack/servers"
+	"flashsale/lua"
 	"flashsale/migrations"
 	"flashsale/shared/recovery"
 	"flashsale/shared/sale"
@@ -209,5 +213,76 @@ func TestReconcile(t *testing.T) {
 			b.reconcile(t, sl, c.want)
 			b.WantUnits(t, sl, 0, [4]int64{7, 0, 0, 3})
 		})
+	}
+}
+
+// TestOrderEndsMeanwhile has an order without a hold end when the living rows are read already.
+func TestOrderEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	sl := b.Open(t, 5)
+	placed := b.sell(t, sl, 2)
+	cancel := func(p sale.Placed) { // and nobody gives the unit back
+		_, back, err := b.Orders.Cancel(t.Context(), p.OrderID, p.UserID)
+		if err == nil {
+			err = b.Orders.ReleasesDone(t.Context(), []int64{back[0].ID})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	cancel(placed[0])
+	lost := []stock.Held{{OrderID: placed[1].OrderID, UserID: placed[1].UserID}}
+	if _, err := b.Stock.Release(t.Context(), stock.Of(&sl), stock.Settled, lost); err != nil {
+		t.Fatal(err)
+	}
+	shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
+	shelf.Redis.AddHook(onRelease(func() { cancel(placed[1]) }))
+	keeper := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: b.keeper.Backlog}
+	want := recovery.Reconciled{Released: 1}
+	if got, err := keeper.Reconcile(t.Context(), &sl); err != nil || got != want {
+		t.Errorf("reconcile: got %+v, %v, want %+v", got, err, want)
+	}
+	b.WantUnits(t, sl, 0, [4]int64{5, 0, 0, 0})
+}
+
+// onRelease is called when release.lua has run.
+type onRelease func()
+
+func (onRelease) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (onRelease) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (f onRelease) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	release := redis.NewScript(lua.Release).Hash()
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if args := cmds[0].Args(); len(args) > 1 && args[1] == release && cmds[0].Err() == nil {
+			f()
+		}
+		return err
+	}
+}
+
+// TestDoubtMeanwhile has an item doubted once more while a pass compares: it waits for the next one.
+func TestDoubtMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	sl := b.Open(t, 5)
+	doubt := func() {
+		if err := b.Orders.Doubt(t.Context(), sl.ID, sl.Items[0].ID); err != nil {
+			t.Error(err)
+		}
+	}
+	doubt()
+	shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
+	var once sync.Once
+	shelf.Redis.AddHook(afterAny(func() { once.Do(doubt) }))
+	keeper := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: b.keeper.Backlog}
+	for pass, want := range []stock.Outcome{stock.Paused, stock.Reserved} {
+		if _, err := keeper.Reconcile(t.Context(), &sl); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Outcome(t, sl, 0, "u"); got != want {
+			t.Errorf("after pass %d: got %v, want %v", pass+1, got, want)
+		}
 	}
 }
