@@ -123,6 +123,7 @@ func TestConstraints(t *testing.T) {
 		{"chk_window_outlasts_spread", "", `UPDATE flash_sale SET spread = closes_at - opens_at`, `UPDATE flash_sale SET spread = closes_at - opens_at, closed_at = now()`},
 		{"chk_payment_takes_time", "", `UPDATE flash_sale SET payment_window = '0'`, `UPDATE flash_sale SET payment_window = '1s', grace = '0'`},
 		{"chk_payment_takes_time", "", `UPDATE flash_sale SET grace = '-1s'`, `UPDATE flash_sale SET grace = '1s'`},
+		{"chk_sale_times_are_finite", "", `UPDATE flash_sale SET closes_at = 'infinity'`, `UPDATE flash_sale SET closes_at = closes_at + '99y'`},
 		{"chk_at_least_one_shard", "", `UPDATE flash_sale SET shards = 0`, `UPDATE flash_sale SET shards = 2`},
 		{"fk_pause_of_sale", "", pause + `(2,'operator',NULL,now(),'op',2)`, pause + `(1,'operator',NULL,now(),'op',2)`},
 		{"uq_one_pause_per_reason", pause + `(1,'operator',NULL,now(),'op',2)`, pause + `(1,'operator',NULL,now(),'op',3)`, pause + `(1,'rebuild',NULL,now(),'op',3)`},
@@ -147,6 +148,7 @@ func TestConstraints(t *testing.T) {
 		{"chk_rejected_says_why", row(id1, "1,11", "'ann'", "PENDING"), `UPDATE flash_sale_order SET reason = 'x'`, row(id2, "1,11", "'bob'", "REJECTED")},
 		{"chk_rejected_is_not_payable", row(id1, "1,11", "'ann'", "REJECTED"), `UPDATE flash_sale_order SET expires_at = now()`, row(id2, "1,11", "'bob'", "PENDING")},
 		{"chk_pending_is_not_settled", row(id1, "1,11", "'ann'", "PENDING"), `UPDATE flash_sale_order SET settled_at = now()`, `UPDATE flash_sale_order SET settled_at = now(), status = 'PAID'`},
+		{"chk_order_times_are_finite", row(id1, "1,11", "'ann'", "PENDING"), `UPDATE flash_sale_order SET expires_at = 'infinity'`, `UPDATE flash_sale_order SET expires_at = now() + '99y'; ` + row(id2, "1,11", "'bob'", "REJECTED")},
 		{"chk_user_id_length", "", row(id1, "1,11", "''", "PENDING"), row(id1, "1,11", "repeat('x', 255)", "PENDING")},
 		{"chk_user_id_length", "", row(id1, "1,11", "repeat('x', 256)", "PENDING"), row(id1, "1,11", "'x'", "PENDING")},
 		// One active order per shopper and sale: over two items, pending or paid ...

@@ -46,7 +46,10 @@ func TestBeforeOrderPlaced(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, s *shop) {
 		sl := s.create(t, saleOf(7, 10))
-		for _, statement := range []string{`DROP TABLE order_placed`, `DELETE FROM flash_sale_migration WHERE version_id >= 8`} {
+		for _, statement := range []string{
+			`DROP TABLE order_placed`, `ALTER TABLE flash_sale DROP CONSTRAINT chk_sale_times_are_finite`,
+			`ALTER TABLE flash_sale_order DROP CONSTRAINT chk_order_times_are_finite`, `DELETE FROM flash_sale_migration WHERE version_id >= 8`,
+		} {
 			if _, err := s.pool.Exec(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}

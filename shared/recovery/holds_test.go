@@ -179,3 +179,33 @@ func TestRowlessHold(t *testing.T) {
 		})
 	}
 }
+
+// TestRowThatNoHoldCanName was made by hand. It must not cost units, pass after pass.
+func TestRowThatNoHoldCanName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for name, change := range map[string]string{
+		"order id": `id = gen_random_uuid()`,
+		"shopper":  `user_id = E'x\ny'`,
+		"item":     `item_id = 0`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sl := b.Open(t, 10)
+			placed := b.sell(t, sl, 2)
+			if _, err := b.Pool.Exec(t.Context(), `UPDATE flash_sale_order SET `+change+` WHERE id = $1`, placed[0].OrderID.String()); err != nil {
+				t.Fatal(err)
+			}
+			if name == "order id" { // whoever made the row by hand gave no hold either
+				held := []stock.Held{{OrderID: placed[0].OrderID, UserID: placed[0].UserID}}
+				if _, err := b.Stock.Release(t.Context(), stock.Of(&sl), stock.Settled, held); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 3 {
+				b.pass(t, sl)
+				b.WantUnits(t, sl, 0, [4]int64{9, 0, 0, 1})
+			}
+		})
+	}
+}

@@ -100,12 +100,12 @@ func (k *Keeper) compare(ctx context.Context, shards stock.Shards, sum *Reconcil
 	return err
 }
 
-// holdable tells whether a hold can name the row. An id that somebody made by
-// hand cannot be read back: its hold would be dropped as damage, and put back,
-// and each round would cost a unit.
+// holdable tells whether a hold can name the row. One that somebody made by hand
+// may have no order id, shopper or item that can be read back: its hold would be
+// dropped as damage, and put back, and each round would cost a unit.
 func holdable(row order.Order) bool {
 	id, err := sale.ParseOrderID(row.ID.String())
-	return err == nil && id.SaleID() == row.SaleID
+	return err == nil && id.SaleID() == row.SaleID && sale.ValidUserID(row.UserID) && row.ItemID > 0
 }
 
 // belongs tells whether the hold is the row's: an order id alone may have been
