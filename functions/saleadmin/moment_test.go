@@ -76,6 +76,52 @@ func TestReportOfOneMoment(t *testing.T) {
 			t.Errorf("report: got %+v, want one expired, one left, none waiting, of one moment", got)
 		}
 	})
+	t.Run("units move to the shard that is counted next", func(t *testing.T) {
+		t.Parallel()
+		o := open(t)
+		sl := o.Sale(10)
+		sl.Shards = 2
+		t.Cleanup(func() { _ = o.Stock.Drop(context.WithoutCancel(t.Context()), stock.Of(&sl)) })
+		o.Create(t, sl)
+		o.Load(t, sl)
+		for i := 0; ; i++ { // until the second shard wishes for more
+			user := strconv.Itoa(i)
+			if stock.Of(&sl).Home(user) != 1 {
+				continue
+			}
+			p := o.Place(sl, 0, user)
+			got, err := o.Stock.Reserve(t.Context(), stock.Of(&sl), stock.Attempt{OrderID: p.OrderID, UserID: user, ItemID: p.ItemID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Outcome == stock.SoldOut {
+				break
+			}
+		}
+		other := shoptest.OpenShelf(t, servers.RedisURL(t))
+		o.h.Stock = other.Stock
+		moved := 0
+		other.Redis.AddHook(beforeCheck(func(look int) {
+			if look != 2 {
+				return
+			}
+			var err error
+			if moved, err = o.h.Keeper.Move(t.Context(), stock.Of(&sl)); err != nil {
+				t.Error(err)
+			}
+		}))
+		var got struct {
+			Changing bool
+			Items    []struct {
+				Drift     int
+				Conserved bool
+			}
+		}
+		o.report(t, sl, &got)
+		if it := got.Items[0]; moved == 0 || got.Changing || it.Drift != 0 || !it.Conserved {
+			t.Errorf("report: got %+v after %d units moved, want no drift, of one moment", got, moved)
+		}
+	})
 	t.Run("a rush that does not stop is told", func(t *testing.T) {
 		t.Parallel()
 		o, sl, other := offer(t, 100)

@@ -195,3 +195,22 @@ func TestExplain(t *testing.T) {
 		}
 	})
 }
+
+// TestReportOfWrongTypes has a report for whoever looks what is wrong, until a pass has mended it.
+func TestReportOfWrongTypes(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	for _, part := range []string{"meta", "holds", "stock", "unconfirmed", "released", "winners"} {
+		sl := o.create(t, 10, true)
+		key := shoptest.Key(sl, part)
+		o.Redis.Del(t.Context(), key)
+		if err := o.Redis.LPush(t.Context(), key, "x").Err(); err != nil {
+			t.Fatal(err)
+		}
+		var got struct{ Items []struct{ Conserved bool } }
+		o.report(t, sl, &got)
+		if len(got.Items) != 1 || got.Items[0].Conserved {
+			t.Errorf("%s is a list: got %+v, want it not conserved", part, got)
+		}
+	}
+}

@@ -13,6 +13,7 @@ type Report struct {
 	Items             []ItemReport // by id
 	RefundsDueUnknown int          // money for orders that have no row, of this sale or of none
 	ReleasesWaiting   int
+	Ledger            int64 // its version, which changes when units move between shards
 }
 
 // An ItemReport counts one item. Sold equals the PENDING and PAID orders.
@@ -53,7 +54,8 @@ func (s *Store) Report(ctx context.Context, id sale.ID) (Report, error) {
 		       COALESCE(pending, 0), COALESCE(paid, 0), COALESCE(expired, 0), COALESCE(cancelled, 0), COALESCE(rejected, 0),
 		       COALESCE(r.due, 0),
 		       COALESCE((SELECT due FROM refunds WHERE item_id IS NULL), 0),
-		       (SELECT count(*) FROM stock_release WHERE sale_id = $1::bigint)
+		       (SELECT count(*) FROM stock_release WHERE sale_id = $1::bigint),
+		       (SELECT ledger_version FROM flash_sale WHERE id = $1::bigint)
 		FROM flash_sale_item i
 		LEFT JOIN orders o ON o.item_id = i.id
 		LEFT JOIN refunds r ON r.item_id = i.id
@@ -67,7 +69,7 @@ func (s *Store) Report(ctx context.Context, id sale.ID) (Report, error) {
 		var it ItemReport
 		var pending, paid, expired, cancelled, rejected int
 		err := row.Scan(&it.ItemID, &it.Quantity, &it.Sold, &pending, &paid, &expired, &cancelled, &rejected,
-			&it.RefundsDue, &report.RefundsDueUnknown, &report.ReleasesWaiting)
+			&it.RefundsDue, &report.RefundsDueUnknown, &report.ReleasesWaiting, &report.Ledger)
 		it.Orders = map[State]int{
 			Pending: pending, Paid: paid, Expired: expired, Cancelled: cancelled, Rejected: rejected,
 		}

@@ -130,7 +130,7 @@ func TestReport(t *testing.T) {
 					order.Pending: 1, order.Paid: 1, order.Expired: 0, order.Cancelled: 0, order.Rejected: 0,
 				}},
 			},
-			RefundsDueUnknown: 1, ReleasesWaiting: 3,
+			RefundsDueUnknown: 1, ReleasesWaiting: 3, Ledger: 1,
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("report: got %+v, want %+v", got, want)
