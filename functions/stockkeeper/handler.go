@@ -98,8 +98,15 @@ func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error 
 	if !l.Loaded {
 		// By the clock that opens it: this host's may be minutes off.
 		now, err := h.Stock.Clock(ctx)
-		if err != nil || now.Before(l.OpensAt.Add(-loadAhead)) || !now.Before(l.ClosesAt) {
+		if err != nil || now.Before(l.OpensAt.Add(-loadAhead)) {
 			return err
+		}
+		if !now.Before(l.ClosesAt) {
+			// Over, and never loaded. But if Redis has it the database was restored to before the load,
+			// and there may be holds whose rows it forgot.
+			if lost, err := h.Keeper.Lost(ctx, &l.Sale); err != nil || lost {
+				return err
+			}
 		}
 		first, err := h.Keeper.Load(ctx, l.ID)
 		if first {

@@ -236,3 +236,47 @@ func TestEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestDatabaseForgotTheLoad has a database restored to a moment before a sale was loaded, when the
+// sale is over: what Redis sold is still written.
+func TestDatabaseForgotTheLoad(t *testing.T) {
+	t.Parallel()
+	var log published
+	d := open(t, &log)
+	sl := d.Open(t, 10)
+	p := d.Reserve(t, sl, 0, "u1")
+	for _, statement := range []string{
+		`UPDATE flash_sale SET loaded_at = NULL, closes_at = now() WHERE id = $1`,
+		`DELETE FROM operator_action WHERE sale_id = $1`,
+	} {
+		if _, err := d.Pool.Exec(t.Context(), statement, int64(sl.ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.invoke(t, once)
+	d.due(t, sl, "u1")
+	d.invoke(t, once)
+	if got := log.orders(); len(got) != 1 || got[0] != p {
+		t.Errorf("published: got %v, want %v", got, p)
+	}
+	d.WantUnits(t, sl, 0, [4]int64{9, 1, 0, 0})
+}
+
+// published remembers.
+type published struct {
+	mu     sync.Mutex
+	placed []sale.Placed
+}
+
+func (l *published) Publish(_ context.Context, p sale.Placed) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.placed = append(l.placed, p)
+	return nil
+}
+
+func (l *published) orders() []sale.Placed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.placed
+}
