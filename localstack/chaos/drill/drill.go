@@ -63,7 +63,7 @@ const (
 
 // All lists the drills in the sequence of the table.
 func All() []Drill {
-	return slices.Concat(redisDrills(), clusterDrills(), partedDrills(), latchedDrills(), kafkaDrills(), postgresDrills(), processDrills(), timeDrills(), joinedDrills(), []Drill{editDrill()}, calmDrill())
+	return slices.Concat(redisDrills(), clusterDrills(), partedDrills(), latchedDrills(), kafkaDrills(), postgresDrills(), processDrills(), timeDrills(), joinedDrills(), olderDrills(), []Drill{editDrill()}, calmDrill())
 }
 
 // Beside tells whether the drill is done while others are, on servers of its own: it waits more than

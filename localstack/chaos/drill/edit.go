@@ -40,6 +40,7 @@ func (s *stage) edits() []edit {
 		{"SET", key("meta"), "x"},
 		{"DEL", "catalog"},
 		{"SET", "catalog", "x"},
+		{"SET", "catalog", "{}"},
 		{"DEL", "catalog"},
 		{"HSET", "catalog", "x", "y"},
 	}

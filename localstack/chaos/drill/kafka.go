@@ -82,10 +82,7 @@ func kafkaDrills() []Drill {
 			if err := sleep(ctx, time.Second); err != nil {
 				return err
 			}
-			s.crew.stop() // a group that somebody is in cannot be deleted
-			deleted, err := s.admin.DeleteGroups(ctx, s.setup.Group)
-			s.crew = s.setup.work(ctx, s.functions, s.log)
-			return errors.Join(err, deleted.Error())
+			return s.replay(ctx)
 		}}),
 		{Name: "letters-missing", Fault: "Kafka: records that nobody can read, and no topic for dead letters for 3 s; then redrive, twice at once", missing: []string{"letters"}, strike: func(ctx context.Context, s *stage) error {
 			for i := range poison {
