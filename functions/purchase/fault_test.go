@@ -2,6 +2,7 @@ package purchase_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -10,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"flashsale/localstack/servers"
+	"flashsale/lua"
 	"flashsale/shared/identity"
 	"flashsale/shared/identity/identitytest"
 	"flashsale/shared/sale"
@@ -44,6 +49,42 @@ func TestPublishFails(t *testing.T) {
 	}
 	c.h.Log = fault(nothingWrong)
 	c.buy(t, sl, 0, "u1", "k1").want(t, 202, "")
+}
+
+// TestAnswerLost has Redis hold a unit and its answer not arrive: the shopper is told to try again,
+// so the unit goes back at once, and not when the sweep finds it.
+func TestAnswerLost(t *testing.T) {
+	t.Parallel()
+	c := open(t, silent(t))
+	sl := c.sells(t, 1)
+	deaf := shoptest.OpenShelf(t, servers.RedisURL(t))
+	deaf.Redis.AddHook(deafToReserve{})
+	c.h.Stock = deaf.Stock
+	c.buy(t, sl, 0, "u1", "").want(t, 503, "TRY_AGAIN")
+	c.WantUnits(t, sl, 0, [4]int64{1, 0, 0, 0})
+	if got := c.Check(t, sl).Tombstones; got != 1 {
+		t.Errorf("tombstones: got %d, want 1", got)
+	}
+}
+
+// deafToReserve loses the answers of reserve.lua.
+type deafToReserve struct{}
+
+func (deafToReserve) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (deafToReserve) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (deafToReserve) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	reserve := redis.NewScript(lua.Reserve).Hash()
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if args := cmd.Args(); err == nil && len(args) > 1 && args[1] == reserve {
+			err = errors.New("the answer is lost")
+			cmd.SetErr(err)
+		}
+		return err
+	}
 }
 
 func TestPublishHangs(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"flashsale/localstack/servers"
 	"flashsale/shared/recovery"
+	"flashsale/shared/sale"
 	"flashsale/shared/shoptest"
 	"flashsale/shared/stock"
 )
@@ -127,4 +128,28 @@ func (o overtaken) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		return err
 	}
+}
+
+// TestRaisedAboveAMover has a mover die when it has told the donor the ledger's next version: whoever
+// asserts the ledger is heard there, also without having seen it.
+func TestRaisedAboveAMover(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	sl := b.openShards(t, 2, 10)
+	shards := stock.Of(&sl)
+	ledger, err := b.Orders.Ledger(t.Context(), sl.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fewer := map[sale.ItemID]int{sl.Items[0].ID: 1}
+	if got, err := b.Stock.Shrink(t.Context(), shards, 0, ledger.Version+1, fewer); err != nil || got != stock.QuotaApplied {
+		t.Fatalf("shrink: got %v, %v", got, err)
+	}
+	if ledger, err = b.Orders.RaiseLedger(t.Context(), sl.ID, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.Stock.SetQuota(t.Context(), shards, 0, ledger.Version, ledger.Shards[0], false); err != nil || got != stock.QuotaApplied {
+		t.Errorf("the donor: got %v, %v, want that it takes its quota back", got, err)
+	}
+	b.wantStock(t, sl, 0, 5, 5)
 }
