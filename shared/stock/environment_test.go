@@ -31,10 +31,15 @@ func (f *fixture) environment(s *stock.Store, units int) *environment {
 
 func (e *environment) passes(d time.Duration) { e.elapsed.Add(int64(d)) }
 
-// meets is what Redis' refusal of a shopper does.
+// meets is what Redis' refusal of a shopper does. On a busy machine a look may be late;
+// the next shopper makes another.
 func (e *environment) meets(t testing.TB, item sale.ItemID) {
 	t.Helper()
-	if _, err := e.SoldOut(t.Context(), &e.sl, item); err != nil {
+	_, err := e.SoldOut(t.Context(), &e.sl, item)
+	for tries := 0; late(err) && tries < 10; tries++ {
+		_, err = e.SoldOut(t.Context(), &e.sl, item)
+	}
+	if err != nil {
 		t.Fatalf("sold out: %v", err)
 	}
 }
