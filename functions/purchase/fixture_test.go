@@ -44,7 +44,7 @@ func handler(t testing.TB, shelf *shoptest.Shelf, log purchase.Log) *purchase.Ha
 	catalog := catalogOf(shelf.Stock)
 	return &purchase.Handler{
 		Catalog: catalog, Stock: shelf.Stock, Latch: stock.NewLatch(shelf.Stock, catalog, time.Now), Log: log,
-		Shoppers: provider.Verifier(t), Mint: shelf.Mint, Gate: &purchase.Gate{Now: time.Now}, Edge: apigw.Edge{
+		Shoppers: provider.Verifier(t), Mint: shelf.Mint, Gate: &purchase.Gate{Now: time.Now}, Now: time.Now, Edge: apigw.Edge{
 			Log:      slog.New(slog.DiscardHandler),
 			Outcomes: telemetry.NewMeter(io.Discard, "purchase", time.Now).Outcomes("Purchases"),
 		},

@@ -62,7 +62,8 @@ type Handler struct {
 	Mint     *sale.Mint
 	Gate     *Gate
 	Edge     apigw.Edge
-	Tracer   *tracing.Tracer // of orders; nil traces none
+	Now      func() time.Time // as Catalog and Latch have it
+	Tracer   *tracing.Tracer  // of orders; nil traces none
 
 	fixed atomic.Pointer[answers] // made by the first refusal
 }
@@ -159,9 +160,9 @@ func (h *Handler) admit(ctx context.Context, r *apigw.Request) (*sale.Listing, s
 	case !ok:
 		return nil, stock.Attempt{}, unknownItem()
 	}
-	refusal := h.Latch.Refusal(ctx, listing, itemID)
+	refusal := h.Latch.Refusal(ctx, h.Now(), listing, itemID)
 	if refusal.Outcome == 0 && h.Latch.Await(ctx, listing.ID, itemID) {
-		refusal = h.Latch.Refusal(ctx, listing, itemID)
+		refusal = h.Latch.Refusal(ctx, h.Now(), listing, itemID)
 	}
 	if refusal.Outcome != 0 && !mayHaveWon(refusal, []byte(token)) {
 		return nil, stock.Attempt{}, told(refusal, &listing.Sale)

@@ -148,7 +148,7 @@ func (s scene) ask(t *testing.T, askers []asker) {
 			if err != nil || !ok {
 				t.Fatalf("catalog: %t, %v", ok, err)
 			}
-			return c.h.Latch.Refusal(t.Context(), found, sl.Items[0].ID).Outcome != 0
+			return c.h.Latch.Refusal(t.Context(), c.h.Now(), found, sl.Items[0].ID).Outcome != 0
 		}
 		c.brings(t, sl, "scout", pass) // makes the look, which on a busy machine may end too late
 		for tries := 0; (s.out || s.window != "") && !knows(); tries++ {
@@ -199,7 +199,7 @@ func (s scene) ask(t *testing.T, askers []asker) {
 			c.h.Gate.Limit.Take(user(i))
 		}
 		if !s.latched {
-			c.h.Latch = stock.NewLatch(c.Stock, c.h.Catalog, time.Now) // forgets what the last answer has taught
+			c.h.Latch = stock.NewLatch(c.Stock, c.h.Catalog, c.h.Now) // forgets what the last answer has taught
 		}
 		got := c.answer(t, made)
 		if text := fmt.Sprintf("%d %s", got.Status, got.Body.Error); text != expected(s, a) {

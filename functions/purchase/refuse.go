@@ -40,14 +40,15 @@ func (h *Handler) refuse(ctx context.Context, event []byte) ([]byte, bool) {
 	if !ok {
 		return h.Edge.Refuse(ctx, g, answers.unknownItem, start)
 	}
-	listing, sure := h.Catalog.Peek(itemID)
+	now := h.Now()
+	listing, sure := h.Catalog.Peek(now, itemID)
 	switch {
 	case !sure:
 		return nil, false
 	case listing == nil:
 		return h.Edge.Refuse(ctx, g, answers.unknownItem, start)
 	}
-	refusal := h.Latch.Refusal(ctx, listing, itemID)
+	refusal := h.Latch.Refusal(ctx, now, listing, itemID)
 	if refusal.Outcome == 0 || mayHaveWon(refusal, token) {
 		return nil, false
 	}

@@ -55,7 +55,8 @@ func TestSoldOutInOneShard(t *testing.T) {
 	t.Parallel()
 	c := open(t, fault(nothingWrong))
 	now := time.Now()
-	c.h.Latch = stock.NewLatch(c.Stock, c.h.Catalog, func() time.Time { return now })
+	c.h.Now = func() time.Time { return now }
+	c.h.Latch = stock.NewLatch(c.Stock, c.h.Catalog, c.h.Now)
 	sl := c.sellsIn(t, 0, 1, 0)
 	ask := func(status int, code string) {
 		t.Helper()

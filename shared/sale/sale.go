@@ -8,7 +8,6 @@ package sale
 
 import (
 	"math"
-	"strconv"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -110,11 +109,18 @@ func ParseItemID(text string) (ItemID, bool) {
 // parsePositive refuses signs and leading zeros, so that one thing has one
 // spelling: caches and rate limits by path cannot be fooled.
 func parsePositive(text string, limit uint64) (uint64, bool) {
-	if text == "" || text[0] < '1' || text[0] > '9' {
-		return 0, false
+	if text == "" || text[0] == '0' || len(text) > 19 {
+		return 0, false // nineteen digits cannot overflow
 	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	return n, err == nil && n <= limit
+	n := uint64(0)
+	for i := range len(text) {
+		digit := text[i] - '0'
+		if digit > 9 {
+			return 0, false
+		}
+		n = 10*n + uint64(digit)
+	}
+	return n, n <= limit
 }
 
 // ValidUserID tells whether text can be a shopper: 1 to 255 bytes of UTF-8

@@ -163,11 +163,10 @@ func (c *Catalog) copy(ctx context.Context, catalog *sale.Catalog, at time.Time)
 	return next
 }
 
-// Peek returns the listing of the sale that offers the item if the copy at hand
+// Peek returns the listing of the sale that offers the item if the copy at hand now
 // tells for sure, and nil for sure if no sale does. Unless sure, ask [Catalog.ByItem].
-func (c *Catalog) Peek(id sale.ItemID) (l *sale.Listing, sure bool) {
+func (c *Catalog) Peek(now time.Time, id sale.ItemID) (l *sale.Listing, sure bool) {
 	last := c.last.Load()
-	now := c.now()
 	if last == nil || now.Sub(last.at) >= catalogAge {
 		return nil, false
 	}

@@ -16,6 +16,7 @@ import (
 type environment struct {
 	*stock.Latch
 	sl      sale.Sale
+	start   time.Time
 	elapsed atomic.Int64
 }
 
@@ -23,11 +24,12 @@ type environment struct {
 // no window interferes.
 func (f *fixture) environment(s *stock.Store, units int) *environment {
 	e := &environment{sl: *f.selling(units)}
-	start := time.Now()
-	now := func() time.Time { return start.Add(time.Duration(e.elapsed.Load())) }
-	e.Latch = stock.NewLatch(s, stock.NewCatalog(s, now), now)
+	e.start = time.Now()
+	e.Latch = stock.NewLatch(s, stock.NewCatalog(s, e.now), e.now)
 	return e
 }
+
+func (e *environment) now() time.Time { return e.start.Add(time.Duration(e.elapsed.Load())) }
 
 func (e *environment) passes(d time.Duration) { e.elapsed.Add(int64(d)) }
 
@@ -47,7 +49,7 @@ func (e *environment) meets(t testing.TB, item sale.ItemID) {
 // refuses tells whether a shopper is refused without Redis.
 func (e *environment) refuses(t testing.TB, item sale.ItemID, user string) bool {
 	t.Helper()
-	r := e.Refusal(t.Context(), &sale.Listing{Sale: e.sl, Standing: sale.Standing{Loaded: true}}, item)
+	r := e.Refusal(t.Context(), e.now(), &sale.Listing{Sale: e.sl, Standing: sale.Standing{Loaded: true}}, item)
 	return r.Outcome == stock.SoldOut && !r.MayName([]byte(user))
 }
 

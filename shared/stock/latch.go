@@ -136,11 +136,10 @@ type Refusal struct {
 	winners []*filter
 }
 
-// Refusal tells what anybody but a winner would hear of an item of that sale,
+// Refusal tells what anybody but a winner would hear now of an item of that sale,
 // without asking Redis; except that now and then a caller must look again. It
 // allocates nothing then.
-func (l *Latch) Refusal(ctx context.Context, listing *sale.Listing, item sale.ItemID) Refusal {
-	now := l.now()
+func (l *Latch) Refusal(ctx context.Context, now time.Time, listing *sale.Listing, item sale.ItemID) Refusal {
 	outcome, clock := l.catalog.window(&listing.Sale, now)
 	switch {
 	case outcome == NotOpen: // so nobody has won

@@ -163,7 +163,7 @@ func TestLatchTellsClosed(t *testing.T) {
 		set.ClosesAt = time.Now().Add(-time.Minute)
 		f.steer(t, 0, set, stock.SteerApplied)
 		e.meets(t, f.item)
-		r := e.Refusal(t.Context(), &sale.Listing{Sale: e.sl, Standing: sale.Standing{Loaded: true}}, f.item)
+		r := e.Refusal(t.Context(), e.now(), &sale.Listing{Sale: e.sl, Standing: sale.Standing{Loaded: true}}, f.item)
 		if r.Outcome != stock.Closed || r.MayName([]byte("stranger")) || !r.MayName([]byte("winner")) {
 			t.Errorf("got %v, stranger %v, winner %v, want closed for all but the winner",
 				r.Outcome, r.MayName([]byte("stranger")), r.MayName([]byte("winner")))

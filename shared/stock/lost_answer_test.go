@@ -88,7 +88,7 @@ func lostAnswer(t *testing.T, at string, after bool) {
 func (e *environment) refusesDeaf(t *testing.T, item sale.ItemID, user string) bool {
 	t.Helper()
 	ctx := context.WithValue(t.Context(), deaf{}, true)
-	r := e.Refusal(ctx, &sale.Listing{Sale: e.sl, Standing: sale.Standing{Loaded: true}}, item)
+	r := e.Refusal(ctx, e.now(), &sale.Listing{Sale: e.sl, Standing: sale.Standing{Loaded: true}}, item)
 	return r.Outcome == stock.SoldOut && !r.MayName([]byte(user))
 }
 

@@ -250,7 +250,7 @@ func TestPipelinedCluster(t *testing.T) {
 	sl := &sale.Sale{ID: sh.Sale, Shards: sh.N, Items: []sale.Item{{ID: item, Quantity: 120}}}
 	latch := stock.NewLatch(s, stock.NewCatalog(s, time.Now), time.Now)
 	out, err := latch.SoldOut(t.Context(), sl, item)
-	r := latch.Refusal(t.Context(), &sale.Listing{Sale: *sl, Standing: sale.Standing{Loaded: true}}, item)
+	r := latch.Refusal(t.Context(), time.Now(), &sale.Listing{Sale: *sl, Standing: sale.Standing{Loaded: true}}, item)
 	if err != nil || !out {
 		t.Fatalf("sold out: %v, %v", out, err)
 	}

@@ -40,7 +40,7 @@ func run() error {
 	catalog := stock.NewCatalog(units, time.Now)
 	lines, meter := telemetry.Open(cfg.Log)
 	h := &purchase.Handler{
-		Catalog: catalog, Stock: units, Latch: stock.NewLatch(units, catalog, time.Now), Shoppers: shoppers, Mint: mint, Gate: gate,
+		Catalog: catalog, Stock: units, Latch: stock.NewLatch(units, catalog, time.Now), Shoppers: shoppers, Mint: mint, Gate: gate, Now: time.Now,
 		Log: orderlog.NewProducer(kafka, cfg.OrdersTopic), Tracer: tracing.New(cfg.Tracing, cfg.Function, lines), Edge: apigw.Edge{Log: lines, Outcomes: meter.Outcomes("Purchases"), Origins: cfg.AllowedOrigins},
 	}
 	h.Warm(context.Background())

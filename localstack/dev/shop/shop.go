@@ -170,7 +170,7 @@ func (s *Shop) wire(cfg Config) error {
 	s.functions = map[string]lambda.Invoke{
 		"purchase": (&purchase.Handler{
 			Catalog: catalog, Stock: s.Stock, Latch: stock.NewLatch(s.Stock, catalog, now), Log: producer,
-			Shoppers: shoppers, Mint: mint, Gate: gate, Edge: sells,
+			Shoppers: shoppers, Mint: mint, Gate: gate, Edge: sells, Now: now,
 			Tracer: tracing.New(cfg.Tracing, "purchase", cfg.Log),
 		}).Invoke,
 		"orderstatus": (&orderstatus.Handler{
