@@ -13,6 +13,7 @@ import (
 // Remains is what Redis and Kafka still have of a sale that has ended.
 type Remains struct {
 	Selling     bool           // by Redis' clock the sale is not over
+	UnderWay    bool           // a purchase that began before it was over may not have ended
 	Held        []sale.OrderID // orders with a hold
 	Unreadable  int64          // holds that nobody can read
 	Unconfirmed int64          // holds in the outbox
@@ -45,8 +46,11 @@ func (s *Store) Archive(ctx context.Context, id sale.ID, by string, left Remains
 			return err
 		}
 		var inTheWay []string
-		if open || left.Selling {
+		switch {
+		case open || left.Selling:
 			inTheWay = append(inTheWay, "the sale is not over")
+		case left.UnderWay:
+			inTheWay = append(inTheWay, "it was over only now, and purchases may be under way")
 		}
 		if rebuilding {
 			inTheWay = append(inTheWay, "a rebuild is under way")

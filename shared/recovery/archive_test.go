@@ -137,6 +137,21 @@ func TestArchive(t *testing.T) {
 		}
 		b.Reserve(t, sl, 0, "in time")
 	})
+	t.Run("purchases under way, whose holds are lost", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		sl := b.Open(t, 5)
+		closed(t, b, sl)
+		b.keeper.UnderWay = time.Hour
+		_, err := b.keeper.Archive(t.Context(), sl.ID, "anna")
+		if busy, ok := errors.AsType[order.BusyError](err); !ok || !strings.Contains(string(busy), "purchases may be under way") {
+			t.Errorf("archive: got %v, want that purchases may be under way", err)
+		}
+		b.keeper.UnderWay = time.Nanosecond
+		if first, err := b.keeper.Archive(t.Context(), sl.ID, "anna"); !first || err != nil {
+			t.Errorf("archive: got %v, %v", first, err)
+		}
+	})
 	t.Run("a lost sale is rebuilt first", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t)

@@ -79,7 +79,8 @@ func (k *Keeper) Archive(ctx context.Context, id sale.ID, by string) (first bool
 }
 
 // remains looks in this sequence: once Redis sells no more, no hold is new, and
-// once all records are read, every one of them has a hold or a row that tells.
+// once all records are read, every one of them has a hold or a row that tells. Before
+// that the purchases under way must be over: a failover may have lost their holds.
 func (k *Keeper) remains(ctx context.Context, l *sale.Listing) (order.Remains, error) {
 	var left order.Remains
 	if err := k.notLost(ctx, &l.Sale); err != nil {
@@ -92,7 +93,7 @@ func (k *Keeper) remains(ctx context.Context, l *sale.Listing) (order.Remains, e
 	if err != nil {
 		return left, err
 	}
-	left.Selling = now.Before(l.ClosesAt)
+	left.Selling, left.UnderWay = now.Before(l.ClosesAt), now.Before(l.ClosesAt.Add(k.UnderWay))
 	if left.Unread, err = k.Backlog(ctx); err != nil {
 		return left, err
 	}

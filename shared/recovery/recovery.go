@@ -36,7 +36,7 @@ type Keeper struct {
 	// Backlog counts the records that the writer has not written yet.
 	Backlog func(context.Context) (int64, error)
 	// UnderWay is how long a purchase may take: what it reserved before Redis was lost is in the log
-	// by then, or never. A rebuild waits for it.
+	// by then, or never. A rebuild and the archive wait for it.
 	UnderWay time.Duration
 }
 

@@ -40,7 +40,7 @@ func run() error {
 		Warmth: saleadmin.NewWarmth(cfg.Warm, cfg.AWS),
 		Keeper: &recovery.Keeper{
 			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
-			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic),
+			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic), UnderWay: recovery.PurchaseBudget,
 		},
 		OrdersTopic: cfg.OrdersTopic, DeadLetterTopic: cfg.DeadLetterTopic,
 		Log: telemetry.NewLogger(os.Stdout, cfg.Log.Level),
