@@ -7,10 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"flashsale/localstack/servers"
-	"flashsale/lua"
 	"flashsale/shared/order"
 	"flashsale/shared/recovery"
 	"flashsale/shared/sale"
@@ -20,18 +16,6 @@ import (
 
 func TestRebuild(t *testing.T) {
 	t.Parallel()
-	lost := func(t *testing.T, b *bench, sl sale.Sale, want bool) {
-		t.Helper()
-		if got, err := b.keeper.Lost(t.Context(), &sl); err != nil || got != want {
-			t.Fatalf("lost: got %v, %v, want %v", got, err, want)
-		}
-	}
-	wipe := func(t *testing.T, b *bench, sl sale.Sale) {
-		t.Helper()
-		if err := b.Stock.Drop(t.Context(), stock.Of(&sl)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	t.Run("rows become holds, the rest is for sale", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t)
@@ -41,9 +25,9 @@ func TestRebuild(t *testing.T) {
 		if n, err := b.Orders.Expire(t.Context(), 1); err != nil || n != 1 {
 			t.Fatalf("expire: %d, %v", n, err)
 		}
-		lost(t, b, sl, false)
-		wipe(t, b, sl)
-		lost(t, b, sl, true)
+		b.wantLost(t, sl, false)
+		b.wipe(t, sl)
+		b.wantLost(t, sl, true)
 		if got := b.Outcome(t, sl, 0, "u"); got != stock.NotLoaded {
 			t.Errorf("lost: got %s, want not loaded", got)
 		}
@@ -54,7 +38,7 @@ func TestRebuild(t *testing.T) {
 		if err != nil || got.Adopted != 3 {
 			t.Fatalf("rebuild: got %+v, %v, want 3 adopted", got, err)
 		}
-		lost(t, b, sl, false)
+		b.wantLost(t, sl, false)
 		b.WantUnits(t, sl, 0, [4]int64{7, 0, 0, 3})
 		for _, p := range placed {
 			want := stock.Reserved
@@ -71,7 +55,7 @@ func TestRebuild(t *testing.T) {
 		b := newBench(t)
 		sl := b.Open(t, 10)
 		late := b.Reserve(t, sl, 0, "late")
-		wipe(t, b, sl)
+		b.wipe(t, sl)
 		b.backlog = 1
 		if _, err := b.keeper.Rebuild(t.Context(), &sl); !errors.Is(err, recovery.ErrDraining) {
 			t.Fatalf("rebuild with a backlog: got %v, want ErrDraining", err)
@@ -95,7 +79,7 @@ func TestRebuild(t *testing.T) {
 		b := newBench(t)
 		sl := b.Open(t, 10)
 		b.sell(t, sl, 4)
-		wipe(t, b, sl)
+		b.wipe(t, sl)
 		if err := b.Orders.Pause(t.Context(), sl.ID, sale.PausedByOperator, "test"); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +87,7 @@ func TestRebuild(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Stack(t, sl) // markers are there, holds are not
-		lost(t, b, sl, true)
+		b.wantLost(t, sl, true)
 		if got, err := b.keeper.Rebuild(t.Context(), &sl); err != nil || got.Adopted != 4 {
 			t.Fatalf("rebuild: got %+v, %v, want 4 adopted", got, err)
 		}
@@ -119,7 +103,7 @@ func TestRebuild(t *testing.T) {
 		if err := b.Redis.Set(t.Context(), shoptest.Key(sl, "meta"), "x", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		lost(t, b, sl, true)
+		b.wantLost(t, sl, true)
 		if _, err := b.keeper.Rebuild(t.Context(), &sl); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +114,7 @@ func TestRebuild(t *testing.T) {
 		b := newBench(t)
 		sl := b.Open(t, 1)
 		late := b.Reserve(t, sl, 0, "late")
-		wipe(t, b, sl)
+		b.wipe(t, sl)
 		// It publishes while the rebuild is under way, as late as it may.
 		var published atomic.Int64
 		keeper := &recovery.Keeper{Orders: b.Orders, Stock: b.Stock, UnderWay: 500 * time.Millisecond, Backlog: func(context.Context) (int64, error) {
@@ -149,100 +133,12 @@ func TestRebuild(t *testing.T) {
 			t.Errorf("rebuild: got %+v, %v, want 1 adopted", got, err)
 		}
 	})
-	t.Run("a second loss is not lifted by the rebuild of the first", func(t *testing.T) {
-		t.Parallel()
-		b := newBench(t)
-		sl := b.Open(t, 4)
-		b.sell(t, sl, 4)
-		wipe(t, b, sl)
-		// Another keeper begins with the second loss and dies before it puts holds back.
-		shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
-		shelf.Redis.AddHook(afterConfirm(func() {
-			wipe(t, b, sl)
-			b.backlog = 1
-			if _, err := b.keeper.Rebuild(t.Context(), &sl); !errors.Is(err, recovery.ErrDraining) {
-				t.Errorf("second rebuild: got %v, want ErrDraining", err)
-			}
-			b.backlog = 0
-			b.Stack(t, sl) // what it does next
-		}))
-		first := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: b.keeper.Backlog}
-		if _, err := first.Rebuild(t.Context(), &sl); err != nil {
-			t.Fatal(err)
-		}
-		if got := b.Outcome(t, sl, 0, "u"); got == stock.Reserved {
-			t.Error("a unit is on sale that is somebody else's")
-		}
-		lost(t, b, sl, true)
-		if got, err := b.keeper.Rebuild(t.Context(), &sl); err != nil || got.Adopted != 4 {
-			t.Fatalf("rebuild: got %+v, %v, want 4 adopted", got, err)
-		}
-		lost(t, b, sl, false)
-		b.WantUnits(t, sl, 0, [4]int64{0, 0, 0, 4})
-	})
-	t.Run("a pass that read its settings before the loss opens nothing", func(t *testing.T) {
-		t.Parallel()
-		b := newBench(t)
-		sl := b.Open(t, 5)
-		b.sell(t, sl, 4)
-		before, err := b.Orders.Settings(t.Context(), sl.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wipe(t, b, sl)
-		heard := stock.Reserved
-		shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
-		shelf.Redis.AddHook(afterConfirm(func() {
-			if got, err := b.Stock.Steer(t.Context(), stock.Of(&sl), 0, before); err != nil || got != stock.SteerStale {
-				t.Errorf("old settings: got %v, %v, want stale", got, err)
-			}
-			heard = b.Outcome(t, sl, 0, "u")
-		}))
-		keeper := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: b.keeper.Backlog}
-		if _, err := keeper.Rebuild(t.Context(), &sl); err != nil {
-			t.Fatal(err)
-		}
-		if heard != stock.Paused {
-			t.Errorf("during the rebuild: got %v, want paused", heard)
-		}
-	})
-	t.Run("one that comes late gives no marker to a sale that is lost again", func(t *testing.T) {
-		t.Parallel()
-		b := newBench(t)
-		sl := b.Open(t, 4)
-		b.sell(t, sl, 4)
-		wipe(t, b, sl)
-		shelf := shoptest.OpenShelf(t, servers.RedisURL(t))
-		sold := false
-		shelf.Redis.AddHook(afterAny(func() {
-			sold = sold || t.Context().Err() == nil && b.Outcome(t, sl, 0, "stranger") == stock.Reserved
-		}))
-		late := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: func(context.Context) (int64, error) {
-			// Another one is through meanwhile and lifts the pause. Then comes the second loss.
-			if _, err := b.keeper.Rebuild(t.Context(), &sl); err != nil {
-				t.Error(err)
-			}
-			wipe(t, b, sl)
-			return 0, nil
-		}}
-		if _, err := late.Rebuild(t.Context(), &sl); err != nil && !errors.Is(err, recovery.ErrDraining) {
-			t.Fatal(err)
-		}
-		if sold {
-			t.Error("a unit was on sale that is somebody else's")
-		}
-		if got, err := b.keeper.Rebuild(t.Context(), &sl); err != nil || got.Adopted != 4 {
-			t.Fatalf("rebuild: got %+v, %v, want 4 adopted", got, err)
-		}
-		lost(t, b, sl, false)
-		b.WantUnits(t, sl, 0, [4]int64{0, 0, 0, 4})
-	})
 	t.Run("two at once", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t)
 		sl := b.Open(t, 10)
 		b.sell(t, sl, 4)
-		wipe(t, b, sl)
+		b.wipe(t, sl)
 		done := make(chan error, 2)
 		for range 2 {
 			go func() {
@@ -264,48 +160,18 @@ func TestRebuild(t *testing.T) {
 	})
 }
 
-// afterConfirm is called when confirm.lua has run for the first time.
-type afterConfirm func()
-
-func (afterConfirm) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (f afterConfirm) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		f.met(cmds...)
-		return err
+// wantLost wants that Redis has lost the sale, or that it has not.
+func (b *bench) wantLost(t *testing.T, sl sale.Sale, want bool) {
+	t.Helper()
+	if got, err := b.keeper.Lost(t.Context(), &sl); err != nil || got != want {
+		t.Fatalf("lost: got %v, %v, want %v", got, err, want)
 	}
 }
 
-func (f afterConfirm) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		f.met(cmd)
-		return err
-	}
-}
-
-func (f afterConfirm) met(cmds ...redis.Cmder) {
-	for _, cmd := range cmds {
-		if args := cmd.Args(); cmd.Err() == nil && len(args) > 1 && args[1] == redis.NewScript(lua.Confirm).Hash() {
-			f()
-		}
-	}
-}
-
-// afterAny is called after each call of Redis.
-type afterAny func()
-
-func (afterAny) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (f afterAny) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		defer f()
-		return next(ctx, cmd)
-	}
-}
-
-func (f afterAny) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		defer f()
-		return next(ctx, cmds)
+// wipe makes Redis lose the sale.
+func (b *bench) wipe(t *testing.T, sl sale.Sale) {
+	t.Helper()
+	if err := b.Stock.Drop(t.Context(), stock.Of(&sl)); err != nil {
+		t.Fatal(err)
 	}
 }
