@@ -87,7 +87,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	_, _ = fmt.Fprintf(out, "\n%d cores, %s\n", runtime.NumCPU(), runtime.Version())
-	table.Print(out, rows)
+	if len(names) != 1 { // one measure has printed its table already
+		table.Print(out, rows)
+	}
 	return nil
 }
 
