@@ -72,6 +72,7 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 func (h *Handler) pass(ctx context.Context, sum *Result) error {
 	listings, err := h.Orders.Listings(ctx)
 	if err != nil {
+		h.tell(ctx, sight{err: err}, 0, err) // records wait in Kafka while PostgreSQL is away
 		return err
 	}
 	before := *sum

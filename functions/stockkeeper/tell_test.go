@@ -105,3 +105,15 @@ func TestFailuresAreNotCalledSound(t *testing.T) {
 		t.Errorf("Redis could not be read: told %v, want no word on conservation", got)
 	}
 }
+
+// TestWriterLagWithoutTheDatabase has records that nobody can write: their alarm must hear of them.
+func TestWriterLagWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	d := open(t, unused{t})
+	d.h.Keeper.Backlog = func(context.Context) (int64, error) { return 7, nil }
+	pass := d.figures(t)
+	d.Pool.Close()
+	if got, want := pass(true), map[string]float64{"WriterLag": 7, "DeadLetters": 3, "Repaired": 0}; !maps.Equal(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+}

@@ -180,3 +180,21 @@ func FuzzCursor(f *testing.F) {
 	}
 	f.Fuzz(check)
 }
+
+// TestMembersComeOnce in whatever sequence: encoding/json has rules of its own for those that come twice.
+func TestMembersComeOnce(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`{"a":1,"b":2,"c":3}`: true, `{"c":1,"x":2,"a":3,"b":4}`: true, `{"b":1,"a":2,"b":3}`: false, `{"a":1,"a":2}`: false, `{"c":1,"c":2}`: false,
+	} {
+		var m plainjson.Members
+		c := plainjson.New([]byte(text))
+		for c.Open('{'); c.Next('}'); {
+			m.Next(&c, []string{"a", "b", "c"})
+			c.Skip()
+		}
+		if got := c.Done(); got != want {
+			t.Errorf("%s: read %t, want %t", text, got, want)
+		}
+	}
+}

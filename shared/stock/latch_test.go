@@ -152,6 +152,14 @@ func TestLatchLetsGo(t *testing.T) {
 	}
 }
 
+// The API promises a unit that came back, and a winner whose answer was lost, within 0.3 s.
+func TestLatchTimeIsPromised(t *testing.T) {
+	t.Parallel()
+	if stock.LatchTime > 300*time.Millisecond || stock.LatchRenew >= stock.LatchTime {
+		t.Errorf("refused for %s, looked up after %s, want at most 300 ms, and sooner", stock.LatchTime, stock.LatchRenew)
+	}
+}
+
 // A sale that Redis has closed is refused as closed.
 func TestLatchTellsClosed(t *testing.T) {
 	t.Parallel()
