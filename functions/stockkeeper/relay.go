@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"flashsale/shared/order"
 	"flashsale/shared/orderlog"
@@ -12,6 +13,10 @@ import (
 
 // relayed bounds one transaction and its wait for Kafka.
 const relayed = 500
+
+// shopWait bounds the wait for Kafka: what is sent into a connection that died without a word is
+// unknown for longer than a pass may take after a freeze.
+const shopWait = 800 * time.Millisecond
 
 // A Feed tells the shop what became of its orders.
 type Feed interface {
@@ -47,5 +52,7 @@ func (h *Handler) publish(ctx context.Context, events []order.Event) error {
 			AmountMinor: said.PriceMinor, Currency: said.Currency, Reason: said.Reason, PaymentID: said.PaymentID,
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, shopWait)
+	defer cancel()
 	return h.Feed.Publish(ctx, out)
 }

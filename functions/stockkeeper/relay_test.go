@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"flashsale/functions/stockkeeper"
 	"flashsale/shared/order"
@@ -77,6 +78,36 @@ func TestTellsTheShop(t *testing.T) {
 	d.invoke(t, once)
 	if len(shop.events) != 503 {
 		t.Errorf("events after another pass: got %d, want 503", len(shop.events))
+	}
+}
+
+// hanging is a shop behind a connection that died without a word.
+type hanging struct{}
+
+func (hanging) Publish(ctx context.Context, _ []orderlog.Event) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(10 * time.Second):
+		return errors.New("waited for too long")
+	}
+}
+
+// TestShopHangs has events for a shop that hears nothing: the pass does not wait for long, and the next one tells.
+func TestShopHangs(t *testing.T) {
+	t.Parallel()
+	d := open(t, unused{t})
+	sl := d.Open(t, 5)
+	d.h.Feed = hanging{}
+	d.Write(t, d.Place(sl, 0, "u"))
+	if answer, err := d.h.Invoke(t.Context(), []byte(once)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %s, %v, want that the time for the shop was over", answer, err)
+	}
+	shop := &listener{}
+	d.h.Feed = shop
+	d.invoke(t, once)
+	if len(shop.events) != 1 {
+		t.Errorf("events of the next pass: got %d, want 1", len(shop.events))
 	}
 }
 
