@@ -70,15 +70,16 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 }
 
 func (h *Handler) pass(ctx context.Context, sum *Result) error {
+	counted := h.counting(ctx)
 	listings, err := h.Orders.Listings(ctx)
 	if err != nil {
-		h.tell(ctx, sight{err: err}, 0, err) // records wait in Kafka while PostgreSQL is away
+		h.tell(ctx, counted, sight{err: err}, 0, err) // records wait in Kafka while PostgreSQL is away
 		return err
 	}
 	before := *sum
 	seen := h.look(ctx, listings) // before anything is mended
 	failed := h.keepAll(ctx, listings, sum)
-	h.tell(ctx, seen, sum.mended()-before.mended(), failed)
+	h.tell(ctx, counted, seen, sum.mended()-before.mended(), failed)
 	return failed
 }
 

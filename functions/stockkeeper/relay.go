@@ -16,7 +16,7 @@ const relayed = 500
 
 // shopWait bounds the wait for Kafka: what is sent into a connection that died without a word is
 // unknown for longer than a pass may take after a freeze.
-const shopWait = 800 * time.Millisecond
+const shopWait = 500 * time.Millisecond
 
 // A Feed tells the shop what became of its orders.
 type Feed interface {

@@ -53,26 +53,31 @@ func (r *Result) mended() int { return r.Adopted + r.Released + r.Repaired }
 
 // tell writes the pass's figures. One that is not known is left out, which its
 // alarm sees. So is a good word of a pass that failed: its silence is an alarm too.
-func (h *Handler) tell(ctx context.Context, seen sight, repaired int, failed error) {
+func (h *Handler) tell(ctx context.Context, counted func() []telemetry.Figure, seen sight, repaired int, failed error) {
 	if h.Meter == nil {
 		return
 	}
 	figures := []telemetry.Figure{telemetry.Count("Repaired", repaired)}
-	unknown := func(figure string, err error) {
-		h.Log.WarnContext(ctx, "a figure is not known", "figure", figure, "error", err)
-	}
 	switch {
 	case seen.err != nil:
-		unknown("Conserved", seen.err)
+		h.unknown(ctx, "Conserved", seen.err)
 	case failed == nil || !seen.conserved:
 		figures = append(figures, telemetry.Yes("Conserved", seen.conserved))
 	}
 	if seen.err == nil {
 		figures = append(figures, telemetry.Count("Drift", seen.drift), telemetry.Count("Unconfirmed", seen.unconfirmed))
 	}
-	// All at once and not for long: after a freeze each of them may wait for a connection that is dead.
+	h.Meter.Put(append(figures, counted()...)...)
+}
+
+// counting begins to count what others hold, all at once, beside the pass and not for
+// long: after a freeze each of them may wait for a connection that is dead.
+func (h *Handler) counting(ctx context.Context) (counted func() []telemetry.Figure) {
+	if h.Meter == nil {
+		return func() []telemetry.Figure { return nil }
+	}
 	ctx, cancel := context.WithTimeout(ctx, figureWait)
-	defer cancel()
+	var figures []telemetry.Figure
 	var counting sync.WaitGroup
 	var mu sync.Mutex
 	for name, count := range map[string]func(context.Context) (int64, error){
@@ -83,14 +88,21 @@ func (h *Handler) tell(ctx context.Context, seen sight, repaired int, failed err
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				unknown(name, err)
+				h.unknown(ctx, name, err)
 				return
 			}
 			figures = append(figures, telemetry.Count(name, n))
 		})
 	}
-	counting.Wait()
-	h.Meter.Put(figures...)
+	return func() []telemetry.Figure {
+		counting.Wait()
+		cancel()
+		return figures
+	}
+}
+
+func (h *Handler) unknown(ctx context.Context, figure string, err error) {
+	h.Log.WarnContext(ctx, "a figure is not known", "figure", figure, "error", err)
 }
 
 func (h *Handler) refundsDue(ctx context.Context) (int64, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,6 +20,10 @@ const sweepCap = 500
 
 // publishers is how many records are published at once.
 const publishers = 32
+
+// publishWait bounds the wait for one of them. What came too late may have arrived, and the next
+// pass looks again: after a freeze the first pass must not wait for as long as a record lives.
+const publishWait = 800 * time.Millisecond
 
 // Swept counts what became of the holds whose look had come.
 type Swept struct {
@@ -77,6 +82,8 @@ func (k *Keeper) republish(ctx context.Context, shards stock.Shards, lost []stoc
 	group.SetLimit(publishers)
 	for _, h := range lost {
 		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, publishWait)
+			defer cancel()
 			err := k.Log.Publish(ctx, sale.Placed{
 				OrderID: h.OrderID, SaleID: shards.Sale, ItemID: h.ItemID, UserID: h.UserID, ReservedAt: h.ReservedAt,
 			})
