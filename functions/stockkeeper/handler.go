@@ -70,6 +70,7 @@ func (h *Handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 }
 
 func (h *Handler) pass(ctx context.Context, sum *Result) error {
+	began := time.Now()
 	counted := h.counting(ctx)
 	listings, err := h.Orders.Listings(ctx)
 	if err != nil {
@@ -78,12 +79,12 @@ func (h *Handler) pass(ctx context.Context, sum *Result) error {
 	}
 	before := *sum
 	seen := h.look(ctx, listings) // before anything is mended
-	failed := h.keepAll(ctx, listings, sum)
+	failed := h.keepAll(ctx, began, listings, sum)
 	h.tell(ctx, counted, seen, sum.mended()-before.mended(), failed)
 	return failed
 }
 
-func (h *Handler) keepAll(ctx context.Context, listings []sale.Listing, sum *Result) error {
+func (h *Handler) keepAll(ctx context.Context, began time.Time, listings []sale.Listing, sum *Result) error {
 	var failed error
 	for i := range listings {
 		failed = errors.Join(failed, h.keep(ctx, &listings[i], sum))
@@ -93,7 +94,7 @@ func (h *Handler) keepAll(ctx context.Context, listings []sale.Listing, sum *Res
 	if h.Feed == nil {
 		return failed
 	}
-	return errors.Join(failed, h.relay(ctx))
+	return errors.Join(failed, h.relay(ctx, time.Since(began)))
 }
 
 func (h *Handler) keep(ctx context.Context, l *sale.Listing, sum *Result) error {

@@ -14,26 +14,33 @@ import (
 // relayed bounds one transaction and its wait for Kafka.
 const relayed = 500
 
-// shopWait bounds the wait for Kafka: what is sent into a connection that died without a word is
-// unknown for longer than a pass may take after a freeze.
-const shopWait = 500 * time.Millisecond
+// A pass waits for Kafka until it is kafkaWait old. By then the client has given up what it sent
+// into a connection that died without a word, and the next pass gets through; waiting for longer
+// would keep an answer after a freeze back for more than two seconds. If the sweep has waited
+// already, the shop's topic still gets shopWait.
+const (
+	kafkaWait = 1300 * time.Millisecond
+	shopWait  = 500 * time.Millisecond
+)
 
 // A Feed tells the shop what became of its orders.
 type Feed interface {
 	Publish(ctx context.Context, events []orderlog.Event) error
 }
 
-// relay publishes all events that wait. What fails waits for the next pass.
-func (h *Handler) relay(ctx context.Context) error {
+// relay publishes all events that wait. What fails waits for the next pass. age is the pass's.
+func (h *Handler) relay(ctx context.Context, age time.Duration) error {
+	wait := max(shopWait, kafkaWait-age)
+	publish := func(ctx context.Context, events []order.Event) error { return h.publish(ctx, wait, events) }
 	for {
-		n, err := h.Orders.RelayEvents(ctx, relayed, h.publish)
+		n, err := h.Orders.RelayEvents(ctx, relayed, publish)
 		if err != nil || n < relayed {
 			return err
 		}
 	}
 }
 
-func (h *Handler) publish(ctx context.Context, events []order.Event) error {
+func (h *Handler) publish(ctx context.Context, wait time.Duration, events []order.Event) error {
 	out := make([]orderlog.Event, len(events))
 	for i, e := range events {
 		var said struct {
@@ -52,7 +59,7 @@ func (h *Handler) publish(ctx context.Context, events []order.Event) error {
 			AmountMinor: said.PriceMinor, Currency: said.Currency, Reason: said.Reason, PaymentID: said.PaymentID,
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, shopWait)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	return h.Feed.Publish(ctx, out)
 }

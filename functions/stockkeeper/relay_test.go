@@ -84,6 +84,30 @@ func TestTellsTheShop(t *testing.T) {
 	}
 }
 
+// patient is a shop that notes how long it is waited for.
+type patient struct{ wait time.Duration }
+
+func (p *patient) Publish(ctx context.Context, _ []orderlog.Event) error {
+	end, _ := ctx.Deadline()
+	p.wait = time.Until(end)
+	return nil
+}
+
+// TestWaitsForTheShop has events only, whose wait must outlast what the client sent into a dead
+// connection (1.2 s): else the next pass would fail too.
+func TestWaitsForTheShop(t *testing.T) {
+	t.Parallel()
+	d := open(t, unused{t})
+	d.Write(t, d.Place(d.Open(t, 5), 0, "u"))
+	shop := &patient{}
+	d.h.Feed = shop
+	began := time.Now()
+	d.invoke(t, once)
+	if took := time.Since(began); shop.wait+took < 1200*time.Millisecond || shop.wait > 1300*time.Millisecond {
+		t.Errorf("waited for %s of a pass of %s, want together 1.2 s, and at most 1.3 s", shop.wait, took)
+	}
+}
+
 // hanging is Kafka behind a connection that died without a word.
 type hanging struct{}
 
