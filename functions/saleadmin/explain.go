@@ -56,12 +56,17 @@ type chapter struct {
 }
 
 func (h *Handler) explain(ctx context.Context, r request) (any, error) {
-	if !sale.ValidUserID(r.UserID) {
-		return nil, refusal{"BAD_REQUEST", "userId is missing or cannot be one."}
+	if r.OrderID == "" && !sale.ValidUserID(r.UserID) {
+		return nil, refusal{"BAD_REQUEST", "userId is missing or cannot be one, and there is no orderId."}
 	}
 	l, err := h.Orders.Listing(ctx, r.id)
 	if err != nil {
 		return nil, err
+	}
+	if r.OrderID != "" {
+		if r.UserID, err = h.owner(ctx, r, &l); err != nil {
+			return nil, err
+		}
 	}
 	answer := explanation{SaleID: r.id, UserID: r.UserID, Orders: []orderView{}, Story: []chapter{}}
 	tell := func(at time.Time, format string, args ...any) {
@@ -102,6 +107,33 @@ func (h *Handler) explain(ctx context.Context, r request) (any, error) {
 	slices.SortStableFunc(answer.Story, func(a, b chapter) int { return a.At.Compare(b.At) })
 	answer.Sale, err = h.stands(ctx, &l)
 	return answer, err
+}
+
+// owner tells whose order it is: its row says so, and until that is written its hold.
+func (h *Handler) owner(ctx context.Context, r request, l *sale.Listing) (userID string, err error) {
+	id, err := sale.ParseOrderID(r.OrderID)
+	if err != nil || id.SaleID() != r.id || r.UserID != "" {
+		return "", refusal{"BAD_REQUEST", "orderId is none of this sale, or there is a userId too."}
+	}
+	rows, err := h.Orders.Orders(ctx, []sale.OrderID{id})
+	if row, ok := rows[id]; err != nil || ok {
+		return row.UserID, err
+	}
+	if l.Loaded && !l.Archived {
+		shards := stock.Of(&l.Sale)
+		for shard := range shards.N {
+			holds, err := h.Stock.Holds(ctx, shards, shard)
+			if err != nil {
+				return "", err
+			}
+			for _, hold := range holds {
+				if hold.OrderID == id {
+					return hold.UserID, nil
+				}
+			}
+		}
+	}
+	return "", refusal{"UNKNOWN_ORDER", "No row and no hold has this order."}
 }
 
 // because is what an event says besides its kind: the reason of a rejection,

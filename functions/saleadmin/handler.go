@@ -61,15 +61,16 @@ type Handler struct {
 
 // A request is what the operator says.
 type request struct {
-	Action string          `json:"action"`
-	SaleID json.Number     `json:"saleId"`
-	Sale   json.RawMessage `json:"sale"`
-	UserID string          `json:"userId"`
-	What   string          `json:"what"`  // of export: orders or refunds
-	After  string          `json:"after"` // of export: the last page's next
-	Limit  *int            `json:"limit"` // of export
-	Peak   int             `json:"peak"`  // of preflight: requests a second
-	By     string          `json:"by"`    // who says it, for the audit
+	Action  string          `json:"action"`
+	SaleID  json.Number     `json:"saleId"`
+	Sale    json.RawMessage `json:"sale"`
+	UserID  string          `json:"userId"`
+	OrderID string          `json:"orderId"` // of explain, in place of userId
+	What    string          `json:"what"`    // of export: orders or refunds
+	After   string          `json:"after"`   // of export: the last page's next
+	Limit   *int            `json:"limit"`   // of export
+	Peak    int             `json:"peak"`    // of preflight: requests a second
+	By      string          `json:"by"`      // who says it, for the audit
 
 	id sale.ID
 }

@@ -75,9 +75,13 @@ func TestRefusals(t *testing.T) {
 		`{"action":"report","saleId":-1}`:         "UNKNOWN_SALE",
 		`{"action":"report","saleId":4294967296}`: "UNKNOWN_SALE",
 		`{"action":"report","saleId":1.5}`:        "UNKNOWN_SALE",
-		fmt.Sprintf(`{"action":"explain","saleId":%d}`, sl.ID):                    "BAD_REQUEST",
-		fmt.Sprintf(`{"action":"explain","saleId":%d,"userId":""}`, sl.ID):        "BAD_REQUEST",
-		fmt.Sprintf(`{"action":"explain","saleId":%d,"userId":"a\u0000"}`, sl.ID): "BAD_REQUEST",
+		fmt.Sprintf(`{"action":"explain","saleId":%d}`, sl.ID):                                                          "BAD_REQUEST",
+		fmt.Sprintf(`{"action":"explain","saleId":%d,"userId":""}`, sl.ID):                                              "BAD_REQUEST",
+		fmt.Sprintf(`{"action":"explain","saleId":%d,"userId":"a\u0000"}`, sl.ID):                                       "BAD_REQUEST",
+		fmt.Sprintf(`{"action":"explain","saleId":%d,"orderId":"x"}`, sl.ID):                                            "BAD_REQUEST",
+		fmt.Sprintf(`{"action":"explain","saleId":%d,"orderId":"%s"}`, sl.ID, o.Place(o.Sale(1), 0, "u").OrderID):       "BAD_REQUEST",
+		fmt.Sprintf(`{"action":"explain","saleId":%d,"orderId":"%s","userId":"u"}`, sl.ID, o.Place(sl, 0, "u").OrderID): "BAD_REQUEST",
+		fmt.Sprintf(`{"action":"explain","saleId":%d,"orderId":"%s"}`, sl.ID, o.Place(sl, 0, "u").OrderID):              "UNKNOWN_ORDER",
 	} {
 		t.Run(request, func(t *testing.T) {
 			t.Parallel()

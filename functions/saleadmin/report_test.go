@@ -182,6 +182,15 @@ func TestExplain(t *testing.T) {
 			t.Errorf("left: got %v, want %v, %v", got.Sale.Left, left, err)
 		}
 	})
+	t.Run("by the order", func(t *testing.T) {
+		hasHold, hasRow := o.Reserve(t, sl, 0, "only a hold"), o.Place(sl, 0, "only a row")
+		if err := o.Orders.Reject(t.Context(), []sale.Placed{hasRow}, order.ReasonGuard); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []sale.Placed{hasHold, hasRow} {
+			want(t, o.says(t, `{"action":"explain","saleId":%d,"orderId":"%s"}`, sl.ID, p.OrderID), "%s", explain(p.UserID))
+		}
+	})
 	t.Run("rejected", func(t *testing.T) {
 		p := o.Place(sl, 0, "unlucky")
 		if err := o.Orders.Reject(t.Context(), []sale.Placed{p}, order.ReasonGuard); err != nil {

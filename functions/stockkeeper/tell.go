@@ -40,12 +40,27 @@ func (h *Handler) look(ctx context.Context, listings []sale.Listing) sight {
 			}
 			seen.conserved = seen.conserved && report.Loaded && report.Conserved()
 			seen.unconfirmed += report.Outbox
+			h.name(ctx, shards.Sale, shard, report)
 			for _, item := range report.Items {
 				seen.drift += max(item.Drift(), -item.Drift())
 			}
 		}
 	}
 	return seen
+}
+
+// name says what is wrong in a shard while it can still be seen: the pass that mends it only counts.
+func (h *Handler) name(ctx context.Context, saleID sale.ID, shard int, report stock.ShardReport) {
+	if report.Unreadable+report.Damaged > 0 {
+		h.Log.WarnContext(ctx, "a shard is damaged", "saleId", saleID, "shard", shard,
+			"holds", report.Unreadable, "fields", report.Damaged)
+	}
+	for id, item := range report.Items {
+		if item.Drift() != 0 {
+			h.Log.WarnContext(ctx, "a shard does not add up", "saleId", saleID, "shard", shard, "itemId", id,
+				"quota", item.Quota, "stock", item.Stock, "holds", item.Holds())
+		}
+	}
 }
 
 // mended is how many holds and counts were put right.

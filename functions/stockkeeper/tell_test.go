@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"maps"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,12 +57,26 @@ func TestFigures(t *testing.T) {
 	if err := d.Redis.HIncrBy(t.Context(), shoptest.Key(sl, "stock"), strconv.FormatInt(int64(sl.Items[1].ID), 10), -2).Err(); err != nil {
 		t.Fatal(err)
 	}
+	if err := d.Redis.HSet(t.Context(), shoptest.Key(sl, "holds"), "nobody", "nonsense").Err(); err != nil {
+		t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	d.h.Log = slog.New(slog.NewTextHandler(&lines, nil))
 	got := pass(false)
 	if got["Conserved"] != 0 || got["Drift"] != 2 || got["Repaired"] == 0 {
 		t.Errorf("two units gone: told %v, want it seen before it was mended", got)
 	}
-	if got := pass(false); !maps.Equal(got, sound) {
-		t.Errorf("mended: told %v, want %v", got, sound)
+	for _, want := range []string{
+		fmt.Sprintf(`msg="a shard does not add up" saleId=%d shard=0 itemId=%d quota=5 stock=3 holds=0`, sl.ID, sl.Items[1].ID),
+		fmt.Sprintf(`msg="a shard is damaged" saleId=%d shard=0 holds=1 fields=0`, sl.ID),
+	} {
+		if strings.Count(lines.String(), want) != 1 {
+			t.Errorf("log: got\n%s, want one line with %s", lines.String(), want)
+		}
+	}
+	lines.Reset()
+	if got := pass(false); !maps.Equal(got, sound) || strings.Contains(lines.String(), "a shard") {
+		t.Errorf("mended: told %v, want %v, and logged\n%s", got, sound, lines.String())
 	}
 }
 
