@@ -14,7 +14,7 @@ export GOFLAGS += -buildvcs=false
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## the whole system on this machine; needs only Go (PORT=3000 SALE=file.json)
+run: ## the whole system on this machine; needs Go, and a network the first time (PORT=3000 SALE=file.json)
 	@[ -x build/dev ] || echo "building; the first time takes some minutes"
 	@go build -o build/dev ./localstack/dev
 	@exec build/dev $(if $(PORT),-port '$(PORT)') $(if $(SALE),-sale '$(SALE)')

@@ -127,7 +127,7 @@ func Needs(q Question, m Measured, o Outcome) []Need {
 	needs = append(needs, []Need{
 		{Name: Concurrency, Need: concurrency, Have: have.Concurrency, Unit: "environments", How: "ask for the quota L-B99A9384, or Managed Instances", Source: "Lambda quotas"},
 		growth,
-		{Name: RedisCalls, Need: p.Redis * headroom, Have: have.Redis, Unit: "calls/s", How: fmt.Sprintf("shards of the sale, a node for each %.0f", m.Reserve), Source: "make bench, reserve"},
+		{Name: RedisCalls, Need: p.Redis * headroom, Have: have.Redis, Unit: "calls/s", How: fmt.Sprintf("shards of the sale, a node for each %.0f", math.Floor(m.Reserve)), Source: "make bench, reserve"},
 		{Name: RedisSockets, Need: all, Have: 65_000, Unit: "connections to a node", How: "fewer environments: lottery or Managed Instances", Source: "ElastiCache, maxclients"},
 		{Name: KafkaSockets, Need: p.Environments, Have: 3_000, Unit: "connections to a broker", How: "listener.name.client_iam.max.connections, or fewer environments", Source: "MSK quotas, IAM"},
 		{Name: KafkaNewSockets, Need: p.Environments / warmUp.Seconds(), Have: 100, Unit: "a second and broker", How: "warm up earlier", Source: "MSK quotas, IAM"},
