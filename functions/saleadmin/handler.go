@@ -37,10 +37,11 @@ type Config struct {
 	config.AWS
 
 	// For preflight alone.
-	JWKSURL      string `env:"JWKS_URL"`
-	JWKS         string `env:"JWKS"`
-	PurchaseOn   string `env:"PURCHASE_ON"`   // instances, or lambda
-	PurchaseRate int    `env:"PURCHASE_RATE"` // what the stage lets through a second; 0 is not known
+	JWKSURL       string `env:"JWKS_URL"`
+	JWKS          string `env:"JWKS"`
+	KafkaInstance string `env:"KAFKA_INSTANCE_TYPE"` // of MSK's brokers, such as kafka.t3.small; "" is not known
+	PurchaseOn    string `env:"PURCHASE_ON"`         // instances, or lambda
+	PurchaseRate  int    `env:"PURCHASE_RATE"`       // what the stage lets through a second; 0 is not known
 }
 
 // A Handler runs an operator's actions.

@@ -109,7 +109,7 @@ func (h *Handler) warmEnvironments(ctx context.Context, a account, d demand) (ch
 		}
 	}
 	return judge("", allocated >= d.environments, have, "",
-		"WarmEnvironments of the stack; they are there from WARM_BEFORE the opening on, and not earlier"), nil
+		"WarmEnvironments of the stack; they are there from WarmBefore the opening on, and not earlier"), nil
 }
 
 // instanceEnvironments are there all the time; they do not grow within seconds. A

@@ -107,10 +107,35 @@ func TestPreflightOfMSK(t *testing.T) {
 	sl := o.Sale(10)
 	opens := time.Now().Add(10 * time.Minute).UTC().Format(time.RFC3339)
 	o.says(t, `{"action":"create","sale":%s}`, file(sl, opens, "+2h", 10))
-	o.h.Estate.Config.Kafka.Auth = config.IAM
-	o.preflight(t, sl, 29_000).want(t, "ok", "kafka connections per broker", "kafka connections in time")
-	o.preflight(t, sl, 29_001).want(t, "missing", "kafka connections per broker")
-	o.preflight(t, sl, 1_000_000).want(t, "missing", "kafka connections in time")
+	warm := config.Warm{Target: warmTarget, Environments: 100, Before: 15 * time.Minute, After: time.Minute}
+	short := warm
+	short.Before = 20 * time.Second
+	for name, c := range map[string]struct {
+		warm     config.Warm
+		on       string // what purchase runs on
+		brokers  string
+		peak     int
+		each, in string // connections per broker, in time
+	}{
+		"warm for long":                   {warm, "", "kafka.m7g.large", 29_000, "ok", "ok"},
+		"more than a broker takes":        {warm, "", "kafka.m7g.large", 29_001, "missing", "ok"},
+		"longer than is left":             {warm, "", "", 1_000_000, "missing", "missing"},
+		"warm for too short a time":       {short, "", "", 29_000, "ok", "missing"},
+		"warm for long enough":            {short, "", "", 20_000, "ok", "ok"},
+		"nothing warm":                    {config.Warm{}, "", "", 1_000, "ok", "missing"},
+		"nothing warm, and a second will": {config.Warm{}, "", "", 990, "ok", "ok"},
+		"small brokers":                   {warm, "", "kafka.t3.small", 29_000, "ok", "missing"},
+		"small brokers, a small peak":     {warm, "", "kafka.t3.small", 20_000, "ok", "ok"},
+		"instances need no warmth":        {config.Warm{}, "instances", "", 1_000_000, "ok", "ok"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := &o.h.Estate.Config
+			cfg.Kafka.Auth, cfg.Warm, cfg.PurchaseOn, cfg.KafkaInstance = config.IAM, c.warm, c.on, c.brokers
+			got := o.preflight(t, sl, c.peak)
+			got.want(t, c.each, "kafka connections per broker")
+			got.want(t, c.in, "kafka connections in time")
+		})
+	}
 }
 
 func TestPreflightOfTopics(t *testing.T) {
