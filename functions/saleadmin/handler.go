@@ -42,6 +42,8 @@ type Config struct {
 	KafkaInstance string `env:"KAFKA_INSTANCE_TYPE"` // of MSK's brokers, such as kafka.t3.small; "" is not known
 	PurchaseOn    string `env:"PURCHASE_ON"`         // instances, or lambda
 	PurchaseRate  int    `env:"PURCHASE_RATE"`       // what the stage lets through a second; 0 is not known
+	OtherRate     int    `env:"OTHER_RATE"`          // the same, of calls that have no rate of their own
+	AdmissionRate int    `env:"ADMISSION_RATE"`      // the same, of admission passes
 }
 
 // A Handler runs an operator's actions.

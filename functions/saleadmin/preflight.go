@@ -105,9 +105,9 @@ func (h *Handler) preflight(ctx context.Context, r request) (any, error) {
 	}
 	looks := []func(context.Context, demand) []check{
 		h.lookAtSale, h.lookAtRedis, h.lookAtPostgres, h.lookAtKafka, h.lookAtClocks,
-		h.lookAtCertificates, h.lookAtKeys, h.lookAtAccount,
+		h.lookAtCertificates, h.lookAtKeys, h.lookAtStage, h.lookAtAccount,
 	}
-	// All at once: a server that is away costs one wait, not eight.
+	// All at once: a server that is away costs one wait, not many.
 	found := make([][]check, len(looks))
 	var group sync.WaitGroup
 	for i, look := range looks {
