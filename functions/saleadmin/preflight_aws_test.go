@@ -142,9 +142,9 @@ func TestPreflightOfInstances(t *testing.T) {
 	answers["lambda /2025-11-30/functions/shop-purchase-instances/function-scaling-config"] = `{"AppliedFunctionScalingConfig":{"MinExecutionEnvironments":100,"MaxExecutionEnvironments":100}}`
 	o.aws(t, answers)
 	o.h.Estate.Config.PurchaseOn = "instances"
-	got := o.preflight(t, sl, 300_000)
+	got := o.preflight(t, sl, 700_000)
 	got.want(t, "ok", "lambda concurrency", "environments on instances", "redis connections")
-	o.preflight(t, sl, 300_001).want(t, "missing", "environments on instances")
+	o.preflight(t, sl, 700_001).want(t, "missing", "environments on instances")
 	delete(answers, "lambda /2025-11-30/functions/shop-purchase-instances/function-scaling-config")
 	o.preflight(t, sl, 10).want(t, "unknown", "environments on instances")
 }
