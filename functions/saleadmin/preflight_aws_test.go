@@ -168,9 +168,9 @@ func TestPreflightOfInstances(t *testing.T) {
 	answers[settings] = `{"AccountLimit":{"ConcurrentExecutions":1000,"UnreservedConcurrentExecutions":1000}}`
 	o.aws(t, answers)
 	o.h.Estate.Config.PurchaseOn = "instances"
-	got := o.preflight(t, sl, 300_000)
+	got := o.preflight(t, sl, 700_000)
 	got.want(t, "ok", "lambda concurrency", "environments on instances", "redis connections")
-	o.preflight(t, sl, 300_001).want(t, "missing", "environments on instances")
+	o.preflight(t, sl, 700_001).want(t, "missing", "environments on instances")
 	answers[alias] = `{}`
 	o.preflight(t, sl, 10).want(t, "unknown", "environments on instances")
 	answers[alias] = `{"FunctionVersion":"8"}` // of which AWS knows nothing

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +90,36 @@ func TestPreflightOnRealServers(t *testing.T) {
 	}
 	// More connections than the server takes.
 	o.preflight(t, sl, 10_000_000).want(t, "missing", "redis connections")
+}
+
+// TestPreflightCountsInstancesAsMeasured: preflight and make capacity say the same number,
+// since both take it from what make bench measured.
+func TestPreflightCountsInstancesAsMeasured(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/bench.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bench struct {
+		Rows []struct {
+			Name string
+			Full float64 `json:"peer_value"` // a second and core; an instance's two are half busy
+		}
+	}
+	if err := json.Unmarshal(text, &bench); err != nil {
+		t.Fatal(err)
+	}
+	o := open(t)
+	sl := o.create(t, 10, false)
+	o.h.Estate.Config.PurchaseOn = "instances"
+	const peak = 1_000_000_000
+	need, err := strconv.ParseFloat(o.preflight(t, sl, peak).of(t, "environments on instances").Need, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := peak/need, bench.Rows[0].Full; bench.Rows[0].Name != "refusal" || math.Abs(got/want-1) > 0.01 {
+		t.Errorf("%s: preflight counts %.0f requests a second of one on instances, docs/bench.json has %.0f", bench.Rows[0].Name, got, want)
+	}
 }
 
 func TestPreflightRefusals(t *testing.T) {
