@@ -1,25 +1,17 @@
 package connect_test
 
 import (
-	"context"
-	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"flashsale/localstack/servers"
 	"flashsale/shared/config"
@@ -162,78 +154,6 @@ func TestRedisRefusesHalfAnIAM(t *testing.T) {
 			t.Errorf("name of %q: got %q, want %q", host, got, want)
 		}
 	}
-}
-
-// A fake broker that checks the signature as MSK does. Its own check is ours; the
-// signer is the client library's, so two implementations meet.
-func TestKafkaByIAM(t *testing.T) {
-	t.Parallel()
-	card := newCard(t)
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(card.server))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(broker.Close)
-	var good, bad atomic.Int64
-	broker.ControlKey(int16(kmsg.SASLHandshake), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		broker.KeepControl()
-		answer := r.ResponseKind().(*kmsg.SASLHandshakeResponse)
-		answer.SupportedMechanisms = []string{"AWS_MSK_IAM"}
-		if r.(*kmsg.SASLHandshakeRequest).Mechanism != "AWS_MSK_IAM" {
-			answer.ErrorCode = kerr.UnsupportedSaslMechanism.Code
-		}
-		return answer, nil, true
-	})
-	broker.ControlKey(int16(kmsg.SASLAuthenticate), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		broker.KeepControl()
-		answer := r.ResponseKind().(*kmsg.SASLAuthenticateResponse)
-		if err := checkMSK(r.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes); err != nil {
-			bad.Add(1)
-			answer.ErrorCode = kerr.SaslAuthenticationFailed.Code
-			return answer, nil, true
-		}
-		good.Add(1)
-		answer.SASLAuthBytes = []byte(`{"version":"2020_10_22","request-id":"x"}`)
-		return answer, nil, true
-	})
-	log := func(key string) error {
-		as := role
-		as.SecretAccessKey = config.Secret(key)
-		cfg := config.Kafka{Brokers: broker.ListenAddrs(), TLS: true, Auth: config.IAM, AWS: as}
-		client := newKafka(t, cfg, kgo.DialTLSConfig(&tls.Config{RootCAs: card.roots}))
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		return client.Ping(ctx)
-	}
-	if err := log(sigv4test.Secret); err != nil || good.Load() == 0 || bad.Load() != 0 {
-		t.Errorf("log in: %v, %d good and %d bad signatures", err, good.Load(), bad.Load())
-	}
-	before := good.Load()
-	if err := log(sigv4test.Secret); err != nil || good.Load() == before {
-		t.Errorf("a further client: %v, it must sign for itself", err)
-	}
-	if err := log("another key"); !errors.Is(err, kerr.SaslAuthenticationFailed) || bad.Load() == 0 {
-		t.Errorf("with another key: got %v, want SASL_AUTHENTICATION_FAILED", err)
-	}
-}
-
-// checkMSK compares a payload of AWS_MSK_IAM with a signature of our own.
-func checkMSK(payload []byte) error {
-	var got map[string]string
-	if err := json.Unmarshal(payload, &got); err != nil {
-		return err
-	}
-	at, err := time.Parse("20060102T150405Z", got["x-amz-date"])
-	if err != nil || time.Since(at).Abs() > time.Minute {
-		return errors.New("the date is not of now")
-	}
-	s := sigv4.New(sigv4test.Region, sigv4test.KeyID, sigv4test.Secret, sigv4test.Session, func() time.Time { return at })
-	want := s.Token("kafka-cluster", got["host"], url.Values{"Action": {"kafka-cluster:Connect"}})
-	if got["host"] != "127.0.0.1" || got["action"] != "kafka-cluster:Connect" || got["version"] != "2020_10_22" ||
-		!strings.HasSuffix(want, "&X-Amz-Signature="+got["x-amz-signature"]) {
-		return errors.New("the signature is wrong")
-	}
-	return nil
 }
 
 func TestRDSAuthorities(t *testing.T) {
