@@ -76,6 +76,50 @@ func TestRightsNameWhatTheyAreFor(t *testing.T) {
 	}
 }
 
+// No function of a deployed stack has a secret in its environment, where everybody who may look at
+// functions could read it: what CloudFormation resolves stands in the local branch of a choice only.
+func TestNoSecretIsInAnEnvironment(t *testing.T) {
+	t.Parallel()
+	environments := map[string]*yaml.Node{"Globals": read(t, "Globals", "Function", "Environment")}
+	for name, function := range resources(t, "AWS::Serverless::Function") {
+		environments[name] = child(child(function, "Properties"), "Environment")
+	}
+	resolved := 0
+	for name, environment := range environments {
+		for _, word := range words(environment) {
+			resolved += strings.Count(word, "{{resolve:")
+		}
+		for _, word := range words(deployed(environment)) {
+			if strings.Contains(word, "{{resolve:") {
+				t.Errorf("%s has a secret in its environment: %s", name, word)
+			}
+		}
+	}
+	if resolved == 0 {
+		t.Error("no environment has a secret, not even locally; do they look otherwise now?")
+	}
+}
+
+// deployed is a node without what only the stage local takes.
+func deployed(node *yaml.Node) *yaml.Node {
+	switch {
+	case node == nil:
+		return nil
+	case node.Kind == yaml.AliasNode:
+		return deployed(node.Alias)
+	case node.Tag == "!If" && node.Content[0].Value == "Deployed":
+		return deployed(node.Content[1])
+	case node.Tag == "!If" && node.Content[0].Value == "AdmitsLocally":
+		return deployed(node.Content[2])
+	}
+	left := *node
+	left.Content = nil
+	for _, part := range node.Content {
+		left.Content = append(left.Content, deployed(part))
+	}
+	return &left
+}
+
 // statements are those of all policies of roles. Policies of buckets are another thing.
 func statements(t *testing.T) func(yield func(string, *yaml.Node) bool) {
 	t.Helper()
