@@ -183,6 +183,7 @@ func eventually(t *testing.T, what string, ask func() bool) {
 func TestDeployed(t *testing.T) {
 	t.Parallel()
 	s := deploy(t)
+	t.Run("preflight", func(t *testing.T) { t.Parallel(); testPreflight(t, s) })
 	t.Run("buys, polls, finds and pays", func(t *testing.T) { t.Parallel(); testPay(t, s) })
 	t.Run("cancels, and the unit is on sale again", func(t *testing.T) { t.Parallel(); testCancel(t, s) })
 	t.Run("expires by the schedule", func(t *testing.T) { t.Parallel(); testExpiry(t, s) })
