@@ -14,8 +14,8 @@ import (
 
 // refuse answers most of a crowd: an item that is not known, sold out, closed or
 // not open yet, to somebody who has not won. It does so without network, without
-// checking a signature and without allocating. False: the event takes the full
-// way, where the order of precedence is the same.
+// checking a signature and, for tokens as providers write them, without allocating.
+// False: the event takes the full way, where the order of precedence is the same.
 func (h *Handler) refuse(ctx context.Context, event []byte) ([]byte, bool) {
 	start := time.Now()
 	g, plain := apigw.Look(event)
@@ -56,15 +56,15 @@ func (h *Handler) refuse(ctx context.Context, event []byte) ([]byte, bool) {
 }
 
 // mayHaveWon tells whether the token, whoever made it, names somebody whom only
-// Redis can answer; also if it is too unusual to tell. Whoever is refused by what
-// the token only claims hears what is public anyway.
+// Redis can answer. One that names nobody is no winner's, however it is written.
+// Whoever is refused by what the token only claims hears what is public anyway.
 func mayHaveWon(refusal stock.Refusal, token []byte) bool {
 	if refusal.ForAll() {
 		return false
 	}
 	var buffer [identity.MaxClaims]byte
-	sub, ok := identity.UnverifiedSubject(buffer[:], token)
-	return !ok || refusal.MayName(sub)
+	sub, ok := identity.UnverifiedSubject(&buffer, token)
+	return ok && refusal.MayName(sub)
 }
 
 // told is a local refusal in words.
