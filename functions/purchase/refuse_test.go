@@ -147,6 +147,13 @@ func TestLocalRefusalIsTheSame(t *testing.T) {
 	if s.traffic.n.Load() != before {
 		t.Error("the second round asked Redis")
 	}
+	for _, bearer := range []string{"", "a.b"} {
+		local := s.invoke(t, call{item: "1", bearer: bearer}.event())
+		inFull := s.invoke(t, call{item: "1", bearer: bearer, extra: map[string]any{"HTTPMETHOD": "POST"}}.event())
+		if string(local) != string(inFull) {
+			t.Errorf("bearer %q: local refusal %s, want %s", bearer, local, inFull)
+		}
+	}
 }
 
 func (c *counter) invoke(t testing.TB, event []byte) []byte {
@@ -171,11 +178,13 @@ func TestRefusalsCostNothing(t *testing.T) {
 	for name, w := range map[string]struct {
 		item, bearer, status, code string
 	}{
-		"sold out": {itemText(sl, 0), stranger, "410", "SOLD_OUT"},
-		"not open": {itemText(waiting, 0), stranger, "403", "SALE_NOT_OPEN"},
-		"closed":   {itemText(over, 0), stranger, "410", "SALE_CLOSED"},
-		"unknown":  {"1", stranger, "404", "UNKNOWN_ITEM"},
-		"no item":  {"x", stranger, "404", "UNKNOWN_ITEM"},
+		"sold out":  {itemText(sl, 0), stranger, "410", "SOLD_OUT"},
+		"not open":  {itemText(waiting, 0), stranger, "403", "SALE_NOT_OPEN"},
+		"closed":    {itemText(over, 0), stranger, "410", "SALE_CLOSED"},
+		"unknown":   {"1", stranger, "404", "UNKNOWN_ITEM"},
+		"no item":   {"x", stranger, "404", "UNKNOWN_ITEM"},
+		"no bearer": {itemText(sl, 0), "", "401", "UNAUTHENTICATED"},
+		"malformed": {"1", "a.b", "401", "UNAUTHENTICATED"},
 	} {
 		event := call{item: w.item, bearer: w.bearer}.event()
 		if got := string(s.invoke(t, event)); !strings.Contains(got, w.status) || !strings.Contains(got, w.code) {
