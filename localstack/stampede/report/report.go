@@ -3,7 +3,9 @@
 //
 // It promises that parts merge exactly: counts add up, order ids are compared across
 // parts, and histograms keep every value's bucket. So the verdict on merged parts is
-// the one that a single run would have got.
+// the one that a single run would have got, but for one promise: how many units are
+// left no part sees, so each presses on for all its patience, and what was undersold is
+// judged only if every part heard "sold out" to its end.
 package report
 
 import (
@@ -97,8 +99,8 @@ type Orders struct {
 	Undone  int `json:"undone"`  // payments or cancels that were accepted and did not last
 	Early   int `json:"early"`   // 202s before the shopper's turn in the lottery
 
-	// SoldOutLast tells that after the rush a shopper pressed once more and heard
-	// "sold out": whatever was left then was undersold.
+	// SoldOutLast tells that after the rush shoppers pressed once more and the last
+	// heard "sold out": whatever was left then was undersold.
 	SoldOutLast bool `json:"soldOutLast"`
 
 	AcceptedMs []int64 `json:"acceptedMs"` // when each shopper's first 202 came, read or not, after the opening; ascending
