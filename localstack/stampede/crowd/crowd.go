@@ -47,6 +47,10 @@ type Config struct {
 	Rows func(ctx context.Context) (int, error)
 	// System asks for the system's own account, once all is over. Nil: there is none.
 	System func(ctx context.Context) (*report.System, error)
+	// Neighbour tells how the shop's other work went since it was asked last, and Quiet how
+	// it went before the sale. Nil: there is none.
+	Neighbour func() report.Rounds
+	Quiet     report.Rounds
 
 	Notes []string
 	Out   io.Writer // a line a second; nil is silent
@@ -111,7 +115,8 @@ func Run(ctx context.Context, cfg Config, target Target) (*report.Report, error)
 	if c.Rows != nil {
 		watchers.Go(func() { c.watch(watching) })
 	}
-	c.rush(ctx, numbers, arrivals)
+	c.awaitFirst(ctx)
+	c.beside(func() { c.rush(ctx, numbers, arrivals) })
 	c.say("all have had their turn; counting")
 	c.auditing = true
 	c.audit(ctx)

@@ -52,7 +52,8 @@ type Report struct {
 	Classes   map[Class]int     `json:"classes"`
 	Answers   map[string]int    `json:"answers"` // of all calls, such as "POST 410 SOLD_OUT"
 	Orders    Orders            `json:"orders"`
-	System    *System           `json:"system"` // null: the system was not asked
+	System    *System           `json:"system"`    // null: the system was not asked
+	Neighbour *Neighbour        `json:"neighbour"` // null: there was none
 	Timeline  Timeline          `json:"timeline"`
 	Latencies map[Kind]*Latency `json:"latencies"`
 	Examples  []string          `json:"examples"` // some of what broke
