@@ -80,11 +80,12 @@ func (s *shopper) ask(ctx context.Context) {
 	}
 }
 
-// insist repeats a call while the answer is busy.
+// insist repeats a call while the answer is busy and patience lasts. It is no page: its waits
+// do not grow.
 func (s *shopper) insist(ctx context.Context, call Call) Answer {
 	a := s.call(ctx, time.Now(), call)
-	for tries := 1; a.busy() && tries < maxTries && ctx.Err() == nil; tries++ {
-		a = s.call(ctx, s.again(a, tries), call)
+	for deadline := time.Now().Add(s.Patience); a.busy() && ctx.Err() == nil && time.Now().Before(deadline); {
+		a = s.call(ctx, s.again(a, 1), call)
 	}
 	return a
 }
