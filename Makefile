@@ -94,8 +94,8 @@ capacity: ## what a sale needs of AWS and costs (PEAK=300000 ITEMS=10000 SPREAD=
 	@go build -o build/capacity ./localstack/capacity
 	@build/capacity $(if $(PEAK),-peak '$(PEAK)') $(if $(SHOPPERS),-shoppers '$(SHOPPERS)') $(if $(ITEMS),-items '$(ITEMS)') $(if $(SPREAD),-spread '$(SPREAD)') $(if $(REGION),-prices '$(REGION)') $(if $(BENCH),-bench '$(BENCH)')
 
-bench: ## the figures of the goals beside those of peers: a table and build/bench.json (ONLY=refusal,reserve)
-	@localstack/bench/bench.sh $(if $(ONLY),-only '$(ONLY)' -out build/bench-only.json)
+bench: ## the figures of the goals beside those of peers: a table and build/bench.json (ONLY=refusal,reserve PROFILE=build/cpu.out)
+	@localstack/bench/bench.sh $(if $(ONLY),-only '$(ONLY)' -out build/bench-only.json) $(if $(PROFILE),-cpuprofile '$(PROFILE)')
 
 clean: ## removes what was built; servers and caches stay
 	rm -rf build
