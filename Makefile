@@ -88,7 +88,8 @@ stampede: ## a load test: a crowd at a sale, an exact account, build/stampede.ht
 	@[ '$(VIA)' != http ] || go build -o build/dev ./localstack/dev
 	@build/stampede $(if $(REMOTE),-remote) $(if $(KEEP),-keep) \
 		$(foreach flag,SHOPPERS ITEMS LOTTERY TARGET TOKENS PART SALE ITEM PAY_URL OPEN VIA SEED INFLIGHT LIMIT PATIENCE OUT \
-		EARLY EARLY_SHARE SPREAD DOUBLE DROPOUT PAY CANCEL,$(if $($(flag)),-$(shell echo $(flag) | tr A-Z_ a-z-) '$($(flag))'))
+		EARLY EARLY_SHARE SPREAD DOUBLE DROPOUT PAY CANCEL,$(if $($(flag)),-$(shell echo $(flag) | tr A-Z_ a-z-) '$($(flag))')) \
+		$(if $(MERGE),-merge $(MERGE))
 
 capacity: ## what a sale needs of AWS and costs (PEAK=300000 ITEMS=10000 SPREAD=60s SHOPPERS=500000 REGION=prices.json)
 	@go build -o build/capacity ./localstack/capacity
