@@ -35,7 +35,7 @@ func TestStampede(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opens := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
+	opens := time.Now().Add(5 * time.Second).Truncate(time.Millisecond) // all fetch their passes before
 	if err := own.Start(t.Context(), units, opens, lottery); err != nil {
 		t.Fatal(err)
 	}
