@@ -169,21 +169,21 @@ func (c *counter) invoke(t testing.TB, event []byte) []byte {
 // cannot be parallel.
 func TestRefusalsCostNothing(t *testing.T) {
 	s := openStill(t, open(t, fault(nothingWrong)))
-	sl, waiting, over := s.shut(t)
+	known := s.shut(t)
 
 	s.traffic.cut.Store(true)
 	s.h.Shoppers = keysAway()
 	before := s.traffic.n.Load()
-	stranger := forged("stranger")
+	somebody := forged("stranger")
 	for name, w := range map[string]struct {
 		item, bearer, status, code string
 	}{
-		"sold out":  {itemText(sl, 0), stranger, "410", "SOLD_OUT"},
-		"not open":  {itemText(waiting, 0), stranger, "403", "SALE_NOT_OPEN"},
-		"closed":    {itemText(over, 0), stranger, "410", "SALE_CLOSED"},
-		"unknown":   {"1", stranger, "404", "UNKNOWN_ITEM"},
-		"no item":   {"x", stranger, "404", "UNKNOWN_ITEM"},
-		"no bearer": {itemText(sl, 0), "", "401", "UNAUTHENTICATED"},
+		"sold out":  {itemText(known.out, 0), somebody, "410", "SOLD_OUT"},
+		"not open":  {itemText(known.waiting, 0), somebody, "403", "SALE_NOT_OPEN"},
+		"closed":    {itemText(known.over, 0), somebody, "410", "SALE_CLOSED"},
+		"unknown":   {"1", somebody, "404", "UNKNOWN_ITEM"},
+		"no item":   {"x", somebody, "404", "UNKNOWN_ITEM"},
+		"no bearer": {itemText(known.out, 0), "", "401", "UNAUTHENTICATED"},
 		"malformed": {"1", "a.b", "401", "UNAUTHENTICATED"},
 	} {
 		event := call{item: w.item, bearer: w.bearer}.event()
@@ -201,8 +201,8 @@ func TestRefusalsCostNothing(t *testing.T) {
 		t.Errorf("%d calls of Redis, want none", got)
 	}
 	s.passes(300 * time.Millisecond)
-	s.answer(t, call{item: itemText(sl, 0), bearer: forged("stranger")}).want(t, 503, "TRY_AGAIN")
-	s.answer(t, call{item: itemText(waiting, 0), bearer: forged("stranger")}).want(t, 403, "SALE_NOT_OPEN")
+	s.answer(t, call{item: itemText(known.out, 0), bearer: forged("stranger")}).want(t, 503, "TRY_AGAIN")
+	s.answer(t, call{item: itemText(known.waiting, 0), bearer: forged("stranger")}).want(t, 403, "SALE_NOT_OPEN")
 }
 
 // TestWindowIsKnown has a sale whose opening and end the environment knows from

@@ -75,20 +75,23 @@ func TestUnusualTokens(t *testing.T) {
 	s.answer(t, call{item: item, bearer: forged(hard)}).want(t, 503, "TRY_AGAIN") // may be the winner's
 }
 
-// shut makes three sales that have nothing to give, and lets the environment know it.
-func (s *still) shut(t *testing.T) (out, waiting, over sale.Sale) {
+// Sales that have nothing to give, as an environment knows.
+type shut struct{ out, waiting, over sale.Sale }
+
+func (s *still) shut(t *testing.T) (known shut) {
 	t.Helper()
-	out, _ = s.latched(t)
-	waiting, over = s.Sale(1), s.Sale(1)
+	known.out, _ = s.latched(t)
+	waiting, over := s.Sale(1), s.Sale(1)
 	waiting.OpensAt, waiting.ClosesAt = time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
 	over.OpensAt, over.ClosesAt = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
 	s.Offer(t, waiting, nil)
 	s.Offer(t, over, nil)
-	s.List(t, out, waiting, over)
+	s.List(t, known.out, waiting, over)
 	s.passes(time.Second)
-	for _, sl := range []sale.Sale{out, over} { // they are looked at now
+	for _, sl := range []sale.Sale{known.out, over} { // they are looked at now
 		s.buy(t, sl, 0, "loser", "")
 	}
 	s.answer(t, call{item: "1", bearer: provider.Token("u1")}).want(t, 404, "UNKNOWN_ITEM")
-	return out, waiting, over
+	known.waiting, known.over = waiting, over
+	return known
 }
