@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"flashsale/shared/order"
@@ -35,9 +36,14 @@ type Keeper struct {
 	Log    Log // for Sweep alone
 	// Backlog counts the records that the writer has not written yet.
 	Backlog func(context.Context) (int64, error)
+	// Mark notes where the order log ends now for these items' records; written tells whether the
+	// writer has written all until there. For Rebuild alone.
+	Mark func(ctx context.Context, items []sale.ItemID) (written func(context.Context) (bool, error), err error)
 	// UnderWay is how long a purchase may take: what it reserved before Redis was lost is in the log
 	// by then, or never. A rebuild and the archive wait for it.
 	UnderWay time.Duration
+
+	drains sync.Map // by sale, a *drain
 }
 
 // PurchaseBudget is UnderWay outside of tests: see functions/purchase.
