@@ -29,6 +29,10 @@ func (f Forecast) Print(w io.Writer, prices Prices) error {
 		}
 		fmt.Fprintf(&b, "  %s (%s): %s. Source: %s.\n", n.Name, n.Unit, n.How, n.Source)
 	}
+	b.WriteString("\nWhat to ask preflight for:\n")
+	for _, way := range f.Ways {
+		fmt.Fprintf(&b, "  %s: \"peak\":%.0f\n", way.Name, way.Preflight)
+	}
 	b.WriteString("\nHow it goes, with all that and with what there is:\n")
 	f.table(&b, "", f.outcomes())
 	fmt.Fprintf(&b, "\nWhat it costs, %s:\n", prices.Currency)
@@ -96,15 +100,28 @@ func (f Forecast) names() (names []string) {
 	return names
 }
 
-// wanted are the needs that some way has more of than there is.
+// wanted are the needs that some way has more of than there is. Where one way's help is
+// not another's, each is named.
 func (f Forecast) wanted() (wanted []Need) {
 	for _, name := range f.names() {
+		var need Need
+		var ways, advice []string
 		for _, way := range f.Ways {
 			if n := find(way.Needs, name); n.Times > 1 {
-				wanted = append(wanted, n)
-				break
+				need = n
+				ways, advice = append(ways, way.Name), append(advice, n.How)
 			}
 		}
+		if len(ways) == 0 {
+			continue
+		}
+		if len(slices.Compact(slices.Clone(advice))) > 1 {
+			for i, way := range ways {
+				advice[i] = way + ": " + advice[i]
+			}
+			need.How = strings.Join(advice, "; ")
+		}
+		wanted = append(wanted, need)
 	}
 	return wanted
 }
