@@ -36,6 +36,7 @@ func run(args []string, out io.Writer) error {
 	spread := flags.Duration("spread", time.Minute, "of the lottery")
 	shards := flags.Float64("shards", 1, "of the sale, each on a Redis node of its own")
 	warm := flags.Float64("warm", 0, "environments that are there before the opening, WarmEnvironments of the stack")
+	had := flags.String("have", "", "what was raised already, such as 'Lambda, concurrency=40000; Kafka, pollers=16', `list`")
 	prices := flags.String("prices", "", "a price list, `file` (the built-in one of us-east-1)")
 	bench := flags.String("bench", "", "unit costs, `file` (build/bench.json, else docs/bench.json)")
 	result := flags.String("o", "build/capacity.json", "where the answer goes as JSON, `file`")
@@ -44,6 +45,10 @@ func run(args []string, out io.Writer) error {
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("there is no argument %q, only flags", flags.Arg(0))
+	}
+	have, err := forecast.ParseHaving(*had)
+	if err != nil {
+		return err
 	}
 	files := benches
 	if *bench != "" {
@@ -58,7 +63,7 @@ func run(args []string, out io.Writer) error {
 		return err
 	}
 	answer, err := forecast.New(forecast.Question{
-		Peak: *peak, Shoppers: *shoppers, Items: *items, Spread: *spread, Shards: *shards, Warm: *warm,
+		Peak: *peak, Shoppers: *shoppers, Items: *items, Spread: *spread, Shards: *shards, Warm: *warm, Have: have,
 	}, measured, list)
 	if err != nil {
 		return err

@@ -52,6 +52,7 @@ func TestCommand(t *testing.T) {
 		"items that are none":    {"-bench", "docs/bench.json", "-items", "NaN"},
 		"shoppers without end":   {"-bench", "docs/bench.json", "-shoppers", "Inf"},
 		"more than there are":    {"-bench", "docs/bench.json", "-peak", "1e300"},
+		"more of nothing":        {"-bench", "docs/bench.json", "-have", "luck=7"},
 		"half a shard":           {"-bench", "docs/bench.json", "-shards", "0.5"},
 		"a word too many":        {"-bench", "docs/bench.json", "300000"},
 		"no unit costs":          {"-bench", "nowhere.json"},

@@ -22,6 +22,7 @@ type Question struct {
 	Spread   time.Duration `json:"spreadNs"` // of the lottery; 0 is first come, first served
 	Shards   float64       `json:"shards"`   // of the sale, each on a Redis node of its own
 	Warm     float64       `json:"warm"`     // environments of purchase on Lambda that are there before the opening
+	Have     Having        `json:"have"`     // quotas and parameters that were raised already
 
 	Instances bool `json:"-"` // purchase on Managed Instances, many calls at once in an environment
 }

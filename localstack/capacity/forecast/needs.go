@@ -28,7 +28,8 @@ func Unlimited() Limits {
 	return Limits{all, all, all, all, all, all, 0, all, all, all}
 }
 
-// Defaults are a new account's quotas with the least that the template buys.
+// Defaults are a new account's quotas with the least that the template buys, but for
+// what is had already.
 func Defaults(q Question, m Measured) Limits {
 	l := Limits{
 		Edge: 250_000, GatewayRate: 10_000, GatewayBurst: 5_000, Others: otherRate,
@@ -37,6 +38,7 @@ func Defaults(q Question, m Measured) Limits {
 	if q.Instances {
 		l.Instances = instances * cores / environmentCores
 	}
+	q.Have.in(&l)
 	return l
 }
 
@@ -142,6 +144,9 @@ func Needs(q Question, m Measured, o Outcome) []Need {
 	}...)
 	for i := range needs {
 		needs[i].Need = whole(needs[i].Need)
+		if n, ok := q.Have[needs[i].Name]; ok {
+			needs[i].Have = n
+		}
 		needs[i].Have = math.Floor(needs[i].Have)
 		needs[i].Times = needs[i].Need / needs[i].Have
 	}

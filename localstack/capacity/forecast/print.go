@@ -17,6 +17,9 @@ func (f Forecast) Print(w io.Writer, prices Prices) error {
 	fmt.Fprintf(&b, "%s shoppers, %s of them in the first second; %s units; the lottery spreads them over %v.\n", number(q.Shoppers), number(q.Peak), number(q.Items), q.Spread)
 	fmt.Fprintf(&b, "Unit costs: %s. Prices: %s; check the price list, above all %s, which are assumed.\n", f.Measured.From, f.Prices, strings.Join(prices.Assumed(), ", "))
 
+	if len(q.Have) > 0 {
+		fmt.Fprintf(&b, "Raised already: %s.\n", q.Have)
+	}
 	b.WriteString("\nWhat it needs, beside what there is without asking (* is more):\n")
 	f.table(&b, "there is", f.needs())
 	b.WriteString("\nWhat breaks first:\n")
