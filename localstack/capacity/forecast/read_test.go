@@ -121,6 +121,12 @@ func TestBill(t *testing.T) {
 		}
 		near(t, way.Name+": the lines' sum", sum, way.Bill.SaleSum, 1e-9)
 	}
+	sharded, err := forecast.New(forecast.Question{Peak: 300_000, Items: 10_000, Spread: time.Minute, Shards: 5}, measured, prices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two of the five nodes are the stack's own.
+	near(t, "three nodes more, with replicas, for three hours", sharded.Ways[0].Bill.SaleSum-first.SaleSum, 3*2*3*prices.Prices["redisNode"].Price, 0.001)
 }
 
 // TestConstantsAreTheirs: what this package says of the template and of the page is still so.
