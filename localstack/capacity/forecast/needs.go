@@ -93,7 +93,7 @@ const (
 	brokers       = 3
 	otherRate     = 2_000            // OtherRate: calls a second of all methods but purchase
 	admissionRate = 2_000            // of admission
-	warmUp        = 10 * time.Minute // from provisioned concurrency being asked for to the opening
+	warmUp        = 15 * time.Minute // WarmBefore: what is warm connects within it
 	recordBytes   = 400              // of an order in Kafka
 	pollerBytes   = 5e6              // a second
 	mostPollers   = 8                // MaximumPollers
@@ -162,7 +162,7 @@ func logins(q Question, p Peak) (worst float64, how string) {
 	}
 	before := warm * brokerConnections / warmUp.Seconds()
 	if q.Instances || before > p.Logins {
-		return before, "fewer environments"
+		return before, "WarmBefore, or fewer environments"
 	}
 	return p.Logins, "WarmEnvironments, which log in before the opening; or fewer environments"
 }

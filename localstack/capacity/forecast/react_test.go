@@ -2,7 +2,6 @@ package forecast_test
 
 import (
 	"bytes"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +72,7 @@ func TestColdEnvironmentsLogIn(t *testing.T) {
 	half.Warm = 150
 	near(t, "new connections to a broker, cold", needs(cold, measured)[forecast.KafkaNewSockets].Need, 3*300, 0.01)
 	near(t, "half of them warm", needs(half, measured)[forecast.KafkaNewSockets].Need, 3*150, 0.01)
-	near(t, "warmed over ten minutes", needs(warm, measured)[forecast.KafkaNewSockets].Need, math.Ceil(3*300/600.0), 1e-9)
+	near(t, "warmed over a quarter of an hour", needs(warm, measured)[forecast.KafkaNewSockets].Need, 3*300/900, 1e-9)
 	for name, n := range needs(warm, measured) {
 		if n.Times > 1 {
 			t.Errorf("warm, and %s is %.1f times what there is", name, n.Times)

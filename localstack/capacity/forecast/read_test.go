@@ -136,7 +136,7 @@ func TestConstantsAreTheirs(t *testing.T) {
 		"template.yaml": {
 			`OtherRate:\n +Type: Number\n +Default: 2000\n`, `ResourcePath: /\*\n +ThrottlingRateLimit: !Ref OtherRate\n`, `AdmissionRate:\n +Type: Number\n +Default: 2000\n`,
 			`PurchaseRate:\n +Type: Number\n +Default: 10000\n`, `PurchaseBurst:\n +Type: Number\n +Default: 5000\n`,
-			`"Buy"\n +MemorySize: 1769\n`, `MinimumPollers: 2\n`, `MaximumPollers:\n +Type: Number\n +Default: 8\n`, `WarmEnvironments:\n +Type: Number\n +Default: 0\n`,
+			`"Buy"\n +MemorySize: 1769\n`, `MinimumPollers: 2\n`, `MaximumPollers:\n +Type: Number\n +Default: 8\n`, `WarmBefore:\n +Type: String\n +Default: 15m\n`, `WarmEnvironments:\n +Type: Number\n +Default: 0\n`,
 			`DatabaseConnections:\n +Type: Number\n +Default: 300\n`, `OrderPartitions:\n +Type: Number\n +Default: 6\n`, `RedisShards:\n +Type: Number\n +Default: 2\n`,
 		},
 		"shared/stock/latch.go":   {`latchRenew = 200 \* time.Millisecond`},
