@@ -19,6 +19,10 @@ const (
 	mskNewASecondOfT3 = 4 // kafka.t3.small, which dev has
 )
 
+// brokerConnections are what an environment of purchase opens to each broker: the
+// client's first, one for questions and one for records. A test of orderlog counts them.
+const brokerConnections = 3
+
 // lookAtKafka asks whether an acknowledged record survives a broker, and whether
 // the brokers can take the environments.
 func (h *Handler) lookAtKafka(ctx context.Context, d demand) []check {
@@ -34,7 +38,8 @@ func (h *Handler) lookAtKafka(ctx context.Context, d demand) []check {
 	if strings.HasPrefix(h.Estate.Config.KafkaInstance, "kafka.t3.") {
 		rate = mskNewASecondOfT3
 	}
-	needEach, seconds := strconv.Itoa(d.environments+others), d.environments/rate
+	connections := d.environments * brokerConnections
+	needEach, seconds := strconv.Itoa(connections+others), connections/rate
 	needFresh := fmt.Sprintf("%d s before the opening, at %d new ones a second", seconds, rate)
 	if cfg.Auth != config.IAM {
 		const why = "KAFKA_AUTH is not iam: only MSK's limits for that are known, and brokers do not tell theirs"
@@ -42,7 +47,7 @@ func (h *Handler) lookAtKafka(ctx context.Context, d demand) []check {
 	}
 	ahead := h.connectTime(d)
 	return append(checks,
-		judge(each, mskConnections >= d.environments+others, strconv.Itoa(mskConnections), needEach,
+		judge(each, mskConnections >= connections+others, strconv.Itoa(mskConnections), needEach,
 			"MSK's own limit by IAM, which listener.name.client_iam.max.connections in the cluster's configuration may raise; or lower the peak by the sale's spread, or run purchase on instances, whose environments share connections"),
 		judge(fresh, ahead >= time.Duration(seconds)*time.Second, fmt.Sprintf("%s before it", ahead), needFresh,
 			"keep the environments warm that long before the opening: WarmEnvironments and WarmBefore of the stack; brokers of kafka.t3 take few, larger ones 100"))

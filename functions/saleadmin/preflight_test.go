@@ -150,15 +150,15 @@ func TestPreflightOfMSK(t *testing.T) {
 		peak     int
 		each, in string // connections per broker, in time
 	}{
-		"warm for long":                   {warm, "", "kafka.m7g.large", 29_000, "ok", "ok"},
-		"more than a broker takes":        {warm, "", "kafka.m7g.large", 29_001, "missing", "ok"},
+		"warm for long":                   {warm, "", "kafka.m7g.large", 9_660, "ok", "ok"},
+		"more than a broker takes":        {warm, "", "kafka.m7g.large", 9_661, "missing", "ok"},
 		"longer than is left":             {warm, "", "", 1_000_000, "missing", "missing"},
-		"warm for too short a time":       {short, "", "", 29_000, "ok", "missing"},
-		"warm for long enough":            {short, "", "", 20_000, "ok", "ok"},
+		"warm for too short a time":       {short, "", "", 9_660, "ok", "missing"},
+		"warm for long enough":            {short, "", "", 6_660, "ok", "ok"},
 		"nothing warm":                    {config.Warm{}, "", "", 1_000, "ok", "missing"},
-		"nothing warm, and a second will": {config.Warm{}, "", "", 990, "ok", "ok"},
-		"small brokers":                   {warm, "", "kafka.t3.small", 29_000, "ok", "missing"},
-		"small brokers, a small peak":     {warm, "", "kafka.t3.small", 20_000, "ok", "ok"},
+		"nothing warm, and a second will": {config.Warm{}, "", "", 330, "ok", "ok"},
+		"small brokers":                   {warm, "", "kafka.t3.small", 9_660, "ok", "missing"},
+		"small brokers, a small peak":     {warm, "", "kafka.t3.small", 7_000, "ok", "ok"},
 		"instances need no warmth":        {config.Warm{}, "instances", "", 1_000_000, "ok", "ok"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -121,6 +121,12 @@ func TestBill(t *testing.T) {
 		}
 		near(t, way.Name+": the lines' sum", sum, way.Bill.SaleSum, 1e-9)
 	}
+	sharded, err := forecast.New(forecast.Question{Peak: 300_000, Items: 10_000, Spread: time.Minute, Shards: 5}, measured, prices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two of the five nodes are the stack's own.
+	near(t, "three nodes more, with replicas, for three hours", sharded.Ways[0].Bill.SaleSum-first.SaleSum, 3*2*3*prices.Prices["redisNode"].Price, 0.001)
 }
 
 // TestConstantsAreTheirs: what this package says of the template and of the page is still so.
@@ -130,7 +136,7 @@ func TestConstantsAreTheirs(t *testing.T) {
 		"template.yaml": {
 			`OtherRate:\n +Type: Number\n +Default: 2000\n`, `ResourcePath: /\*\n +ThrottlingRateLimit: !Ref OtherRate\n`, `AdmissionRate:\n +Type: Number\n +Default: 2000\n`,
 			`PurchaseRate:\n +Type: Number\n +Default: 10000\n`, `PurchaseBurst:\n +Type: Number\n +Default: 5000\n`,
-			`"Buy"\n +MemorySize: 1769\n`, `MinimumPollers: 2\n`, `MaximumPollers:\n +Type: Number\n +Default: 8\n`, `WarmEnvironments:\n +Type: Number\n +Default: 0\n`,
+			`"Buy"\n +MemorySize: 1769\n`, `MinimumPollers: 2\n`, `MaximumPollers:\n +Type: Number\n +Default: 8\n`, `WarmBefore:\n +Type: String\n +Default: 15m\n`, `WarmEnvironments:\n +Type: Number\n +Default: 0\n`,
 			`DatabaseConnections:\n +Type: Number\n +Default: 300\n`, `OrderPartitions:\n +Type: Number\n +Default: 6\n`, `RedisShards:\n +Type: Number\n +Default: 2\n`,
 		},
 		"shared/stock/latch.go":   {`latchRenew = 200 \* time.Millisecond`},

@@ -82,8 +82,8 @@ func (d Drill) Run(ctx context.Context, park Park, log *slog.Logger) (row Row, e
 	row = Row{Name: d.Name, Fault: d.Fault, Shoppers: shoppers, Units: units}
 
 	go s.machine.watch(ctx)
-	beside := s.neighbour.watch(ctx)
-	calm := beside.during(ctx, 3*time.Second)
+	beside := s.neighbour.Watch(ctx)
+	calm := beside.During(ctx, 3*time.Second)
 	rushing := make(chan struct{})
 	go func() {
 		defer close(rushing)
@@ -108,7 +108,7 @@ func (d Drill) Run(ctx context.Context, park Park, log *slog.Logger) (row Row, e
 	over := time.Now()
 	time.AfterFunc(time.Second, func() { close(s.over) })
 	<-rushing
-	row.Busy = beside.since(calm)
+	row.Busy = beside.Since(calm)
 	row.settle(ctx, s, over)
 	return row, ctx.Err()
 }

@@ -18,6 +18,7 @@ import (
 	"flashsale/localstack/dev/lambda"
 	"flashsale/localstack/dev/login"
 	"flashsale/localstack/dev/shop"
+	"flashsale/localstack/neighbour"
 	"flashsale/shared/config"
 	"flashsale/shared/sale"
 )
@@ -48,7 +49,7 @@ type stage struct {
 	fresh     *shop.Shop               // is asked instead of all others; nil is nobody
 	crew      *crew
 	child     *child
-	neighbour *neighbour
+	neighbour *neighbour.Business
 	provider  *login.Provider
 	sales     ledger
 	struck    time.Time

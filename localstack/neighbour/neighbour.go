@@ -1,4 +1,6 @@
-package drill
+// Package neighbour is the shop's normal business on the database server of a flash sale, and how
+// it feels while the sale is on.
+package neighbour
 
 import (
 	"context"
@@ -10,9 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A neighbour is the shop's normal business on the same database server: a basket is filled, read
-// and changed, over and over.
-type neighbour struct {
+// A Business is the shop's: a basket is filled, read and changed, over and over.
+type Business struct {
 	pool *pgxpool.Pool
 
 	mu    sync.Mutex
@@ -20,7 +21,8 @@ type neighbour struct {
 	away  int // rounds that the server failed
 }
 
-func moveIn(ctx context.Context, url string) (*neighbour, error) {
+// MoveIn opens the business in a database that has none.
+func MoveIn(ctx context.Context, url string) (*Business, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
@@ -34,13 +36,14 @@ func moveIn(ctx context.Context, url string) (*neighbour, error) {
 		pool.Close()
 		return nil, err
 	}
-	return &neighbour{pool: pool}, nil
+	return &Business{pool: pool}, nil
 }
 
-func (n *neighbour) close() { n.pool.Close() }
+// Close ends its connections.
+func (n *Business) Close() { n.pool.Close() }
 
-// watch starts the business; it ends with the context.
-func (n *neighbour) watch(ctx context.Context) *neighbour {
+// Watch starts the business; it ends with the context.
+func (n *Business) Watch(ctx context.Context) *Business {
 	go func() {
 		for i := 0; sleep(ctx, 10*time.Millisecond) == nil; i++ {
 			began := time.Now()
@@ -57,7 +60,7 @@ func (n *neighbour) watch(ctx context.Context) *neighbour {
 	return n
 }
 
-func (n *neighbour) trade(ctx context.Context, i int) error {
+func (n *Business) trade(ctx context.Context, i int) error {
 	var id, amount int64
 	if err := n.pool.QueryRow(ctx, `INSERT INTO basket (product, amount) VALUES ($1, 1) RETURNING id`, i%100).Scan(&id); err != nil {
 		return err
@@ -69,15 +72,15 @@ func (n *neighbour) trade(ctx context.Context, i int) error {
 	return err
 }
 
-// during is the 95th percentile of a round while that time passes.
-func (n *neighbour) during(ctx context.Context, d time.Duration) time.Duration {
+// During is the 95th percentile of a round while that time passes.
+func (n *Business) During(ctx context.Context, d time.Duration) time.Duration {
 	_ = sleep(ctx, d)
 	return n.take()
 }
 
-// since is the rounds' 95th percentile since the last look, as a multiple of what it was when all
+// Since is the rounds' 95th percentile since the last look, as a multiple of what it was when all
 // was calm.
-func (n *neighbour) since(calm time.Duration) string {
+func (n *Business) Since(calm time.Duration) string {
 	p95 := n.take()
 	if p95 == 0 || calm == 0 {
 		return "-"
@@ -91,7 +94,7 @@ func (n *neighbour) since(calm time.Duration) string {
 	return text
 }
 
-func (n *neighbour) take() time.Duration {
+func (n *Business) take() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	times := n.times
@@ -101,4 +104,13 @@ func (n *neighbour) take() time.Duration {
 	}
 	slices.Sort(times)
 	return times[len(times)*95/100]
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
