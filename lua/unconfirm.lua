@@ -1,9 +1,8 @@
--- Puts holds whose orders have no row back into the outbox, so that their records are published again.
--- Somebody's hand, or a database that forgot its last rows, has left them where nobody looks.
+-- Puts holds whose orders have no row back into the outbox, so that their records are published again: at
+-- once, since somebody's hand, or a database that forgot its last rows, has left them where nobody looks.
 --
 -- KEYS  1 meta  2 holds  3 unconfirmed
--- ARGV  1 firstLook (ms until the outbox is looked at)
---       2… for each order: orderId userId payBy (ms or -) as the hold had it before its row was looked for
+-- ARGV  for each order: orderId userId payBy (ms or -) as the hold had it before its row was looked for
 --
 -- Answers one outcome for each order:
 --  1 put back
@@ -14,24 +13,22 @@
 local PUT_BACK, LEFT_ALONE = 1, 2
 
 local meta, holds, unconfirmed = KEYS[1], KEYS[2], KEYS[3]
-local firstLook = tonumber(ARGV[1])
-local FIRST, STEP = 2, 3
+local STEP = 3
 
 local loaded = redis.call('HGET', meta, 'loaded')
 local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local look = string.format('%.0f', now + firstLook)
+local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 
 local function unconfirm(orderId, userId, payBy)
   local hold = loaded and redis.call('HGET', holds, userId)
   if not hold then return LEFT_ALONE end
   local ownOrder, ownPayBy = string.match(hold, '^(%S+) %S+ %S %S+ (%S+) %S+$')
   if ownOrder ~= orderId or ownPayBy ~= payBy then return LEFT_ALONE end
-  return redis.call('ZADD', unconfirmed, 'NX', look, userId) == 1 and PUT_BACK or LEFT_ALONE
+  return redis.call('ZADD', unconfirmed, 'NX', now, userId) == 1 and PUT_BACK or LEFT_ALONE
 end
 
 local outcomes = {}
-for i = FIRST, #ARGV, STEP do
+for i = 1, #ARGV, STEP do
   outcomes[#outcomes + 1] = unconfirm(ARGV[i], ARGV[i + 1], ARGV[i + 2])
 end
 return outcomes

@@ -117,6 +117,9 @@ func refusalOf(err error, id sale.ID) (refusal, bool) {
 	if busy, ok := errors.AsType[order.BusyError](err); ok {
 		return refusal{"SALE_BUSY", fmt.Sprintf("Sale %d is busy: %s.", id, busy)}, true
 	}
+	if evicts, ok := errors.AsType[stock.EvictsError](err); ok {
+		return refusal{"SALE_BUSY", fmt.Sprintf("Redis may throw holds away: its maxmemory-policy is %s. Set noeviction and load again.", evicts.Policy)}, true
+	}
 	switch {
 	case errors.Is(err, recovery.ErrLost):
 		return refusal{"SALE_BUSY", "Redis has lost this sale; the stockkeeper rebuilds it. What was said of it before holds from then on."}, true

@@ -155,7 +155,6 @@ func TestRowlessHold(t *testing.T) {
 			p := c.lose(t, sl)
 			w.reconcile(t, sl, recovery.Reconciled{Repaired: 1})
 			w.WantUnits(t, sl, 0, c.units)
-			w.due(t, sl, p.UserID)
 			w.log.published = nil
 			w.sweep(t, sl, recovery.Swept{Republished: 1})
 			if len(w.log.published) != 1 || w.log.published[0] != p {

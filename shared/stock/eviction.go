@@ -9,8 +9,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// EvictsError says that a server may throw keys away, and under which policy.
+type EvictsError struct{ Policy string }
+
+func (e EvictsError) Error() string {
+	return fmt.Sprintf("stock: the server's maxmemory-policy is %s and may evict holds; set noeviction", e.Policy)
+}
+
 // CheckEviction refuses a server that may throw keys away when memory runs
-// short: a hold that vanishes is a unit sold twice. It asks every master of a
+// short, with [EvictsError]: a hold that vanishes is a unit sold twice. It asks every master of a
 // cluster, by INFO, since ElastiCache forbids CONFIG. A server that states no
 // policy is accepted only if the Store was made with [Embedded].
 func (s *Store) CheckEviction(ctx context.Context) error {
@@ -35,7 +42,7 @@ func (s *Store) checkServer(ctx context.Context, rdb redis.Cmdable) error {
 			return nil
 		}
 		if ok {
-			return fmt.Errorf("stock: the server's maxmemory-policy is %s and may evict holds; set noeviction", policy)
+			return EvictsError{policy}
 		}
 	}
 	if s.embedded {

@@ -102,12 +102,12 @@ func dueHolds(r reply) ([]Hold, error) {
 }
 
 // Unconfirm puts holds back into the outbox whose orders have no row, so that
-// [Store.Due] hands them out in time. It passes over those that have changed
+// [Store.Due] hands them out, at once. It passes over those that have changed
 // since they were read, and tells how many it put back.
 func (s *Store) Unconfirm(ctx context.Context, sh Shards, holds []Hold) (back int, err error) {
 	const putBack, leftAlone = 1, 2 // as in unconfirm.lua
 	keys := s.keyring.of(sh)
-	b := newBatch(unconfirmScript, firstLook.Milliseconds())
+	b := newBatch(unconfirmScript)
 	for i, h := range holds {
 		payBy := absent
 		if !h.PayBy.IsZero() {

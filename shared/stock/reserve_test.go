@@ -155,8 +155,10 @@ func TestOwnHoldComesFirst(t *testing.T) {
 			"not open": func(s *sale.Settings) { s.OpensAt = s.ClosesAt },
 			"closed":   func(s *sale.Settings) { s.ClosesAt = s.OpensAt },
 		}
+		version := int64(1)
 		for name, change := range sets {
-			set := f.settings(2)
+			version++
+			set := f.settings(version)
 			change(&set)
 			f.steer(t, 0, set, stock.SteerApplied)
 			if got := f.reserve(t, again, stock.Already); got.OrderID != winner.OrderID {
