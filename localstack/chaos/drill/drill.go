@@ -33,13 +33,14 @@ type Drill struct {
 	hosts      []string      // of these functions
 	remoteKeys bool          // the tokens' keys are fetched from the provider
 	stepping   bool          // the clocks step while it runs
-	late       bool          // records must land after their release, or the drill proves nothing
+	twice      bool          // two writers have each event at once
 	soldOut    bool          // strike when nearly all is sold
 	missing    []string      // topics that do not exist when the rush begins: orders, letters
 	failures   []failpoint   // at which the child kills itself, one after the other
 
 	// strike makes the fault and returns when it is over.
-	strike func(ctx context.Context, s *stage) error
+	strike   func(ctx context.Context, s *stage) error
+	happened meeting // nil does not ask
 	// besides tells what must hold in the end beyond the promises; nil is nothing.
 	besides func(ctx context.Context, s *stage) error
 }
@@ -50,8 +51,9 @@ type excuse int
 
 const (
 	none      excuse = iota
-	forgotten        // those acknowledged in the last second before a failover: the replica had not heard
-	damaged          // those acknowledged between somebody's damage and its repair
+	forgotten        // as many as there are 202s that its successor, or an older copy, did not know of
+	deleted          // second ones of shoppers whose first hold was deleted, and one for each unit that a deleted hold had without a row
+	damaged          // those acknowledged between the typing of units and its repair
 )
 
 const (

@@ -17,7 +17,7 @@ func joinedDrills() []Drill {
 		{Name: "all-killed", Fault: "Redis, PostgreSQL and all functions killed at once, Redis back empty", child: true, strike: func(ctx context.Context, s *stage) error {
 			return s.killed(ctx, "redis", "postgres")
 		}},
-		{Name: "masters-killed", Fault: "cluster: master killed, replica 0.7 s behind; Kafka: the leader killed; all functions killed", cluster: true, brokers: true, child: true, explains: forgotten, strike: func(ctx context.Context, s *stage) error {
+		{Name: "masters-killed", Fault: "cluster: master killed, replica 0.7 s behind; Kafka: the leader killed; all functions killed", cluster: true, brokers: true, child: true, explains: forgotten, happened: forgets, strike: func(ctx context.Context, s *stage) error {
 			leader, err := s.leader(ctx)
 			if err != nil {
 				return err

@@ -10,6 +10,8 @@ import (
 	"maps"
 	mrand "math/rand/v2"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -51,14 +53,20 @@ type stage struct {
 	neighbour *neighbour
 	provider  *login.Provider
 	sales     ledger
+	read      reading
+	memories  []memory
+	unwritten int          // holds without a row that were deleted
+	hits      atomic.Int64 // what a strike hit, where it counts that itself
 	struck    time.Time
 	over      chan struct{} // closed a second after the fault
 	stopped   time.Time     // when a master that was cut off sold nothing any more; zero is the fault's end
-	alone     span          // when a broker led that was cut off
+	alone     span          // while somebody was cut off
+	paying    sync.WaitGroup
 	machine   lateness
-	fallen    []string // cluster nodes that were killed
-	network   *network // between cluster nodes; nil where nobody is cut off
-	wired     []*wired // nodes, by their ports
+	wait      time.Duration // until all is whole; longer than that nobody waits
+	fallen    []string      // cluster nodes that were killed
+	network   *network      // between cluster nodes; nil where nobody is cut off
+	wired     []*wired      // nodes, by their ports
 
 	closers []func()
 }
@@ -73,7 +81,7 @@ func (s *stage) later(do func()) { s.closers = append(s.closers, do) }
 
 // open builds a stage with one sale that is on sale.
 func open(ctx context.Context, d Drill, park Park, log *slog.Logger) (*stage, error) {
-	s := &stage{Drill: d, park: park, log: log, over: make(chan struct{}), setup: setup{
+	s := &stage{Drill: d, park: park, log: log, over: make(chan struct{}), wait: comeback + patience, setup: setup{
 		Pollers: 1, Overlap: 1, Tick: time.Second, Issuer: "https://id.test", Secret: rand.Text(), Group: "drill-" + rand.Text(), clocks: d.clocks(),
 	}}
 	for _, step := range []func(context.Context) error{s.openRedis, s.openKafka, s.openDatabase, s.openShop, s.openSale, s.openCrew} {
@@ -108,7 +116,13 @@ func (s *stage) openShop(ctx context.Context) (err error) {
 	}
 	s.later(s.shop.Close)
 	s.functions = maps.Clone(s.shop.Functions())
+	if s.twice {
+		writers := &twice{writer: s.functions["orderwriter"]}
+		s.later(writers.running.Wait)
+		s.functions["orderwriter"] = writers.invoke
+	}
 	if len(s.hosts) == 0 {
+		s.functions["orderwriter"] = s.read.by(s.functions["orderwriter"])
 		return nil
 	}
 	wrong, err := s.setup.openAt(ctx, s.setup.clocks.ofHosts, s.log)
@@ -127,9 +141,13 @@ func (s *stage) openSale(ctx context.Context) error {
 	if window == 0 {
 		window, grace = 10*time.Minute, "1m"
 	}
-	text := fmt.Sprintf(`{"id":%d,"name":"drill","opensAt":%q,"closesAt":"+1h","paymentWindow":%q,"grace":%q,"shards":%d,"items":[
+	closes := "+1h"
+	if s.rowsOff > 0 || s.hostsOff > 0 { // who is ahead believes that it is over
+		closes = "+6m"
+	}
+	text := fmt.Sprintf(`{"id":%d,"name":"drill","opensAt":%q,"closesAt":%q,"paymentWindow":%q,"grace":%q,"shards":%d,"items":[
 		{"id":%d,"productId":1,"name":"it","quantity":%d,"price":"19.99","currency":"EUR"}]}`,
-		mrand.Uint32N(1<<32-1)+1, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), window, grace, max(1, s.shards), mrand.Int64N(1<<52)+1, units)
+		mrand.Uint32N(1<<32-1)+1, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), closes, window, grace, max(1, s.shards), mrand.Int64N(1<<52)+1, units)
 	var err error
 	if s.sale, err = sale.ParseFile([]byte(text), time.Now()); err != nil {
 		return err
