@@ -36,6 +36,7 @@ type Drill struct {
 	twice      bool          // two writers have each event at once
 	soldOut    bool          // strike when nearly all is sold
 	missing    []string      // topics that do not exist when the rush begins: orders, letters
+	freezes    string        // the function that the child runs alone; the others are here
 	failures   []failpoint   // at which the child kills itself, one after the other
 
 	// strike makes the fault and returns when it is over.
@@ -65,7 +66,7 @@ const (
 
 // All lists the drills in the sequence of the table.
 func All() []Drill {
-	return slices.Concat(redisDrills(), clusterDrills(), partedDrills(), latchedDrills(), kafkaDrills(), postgresDrills(), processDrills(), timeDrills(), joinedDrills(), olderDrills(), []Drill{editDrill()}, calmDrill())
+	return slices.Concat(redisDrills(), clusterDrills(), partedDrills(), latchedDrills(), kafkaDrills(), postgresDrills(), processDrills(), frozenDrills(), timeDrills(), joinedDrills(), olderDrills(), []Drill{editDrill()}, calmDrill())
 }
 
 // Beside tells whether the drill is done while others are, on servers of its own: it waits more than

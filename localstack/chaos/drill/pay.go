@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,8 @@ func (s *stage) remit(ctx context.Context, m money) {
 				s.sales.took(m)
 				return
 			case code == http.StatusServiceUnavailable: // the row is not written yet
+			case code == http.StatusUnauthorized && slices.Contains(s.hosts, "payment"):
+				s.sales.note(func(l *ledger) { l.doubted++ })
 			case code == 0 && (s.mayBeGone() || ctx.Err() != nil):
 			default:
 				s.sales.surprise(fmt.Sprintf("%d to a payment", code))

@@ -50,6 +50,7 @@ type stage struct {
 	fresh     *shop.Shop               // is asked instead of all others; nil is nobody
 	crew      *crew
 	child     *child
+	froze     atomic.Bool // the child has stopped once, and nobody asks it any more
 	neighbour *neighbour
 	provider  *login.Provider
 	sales     ledger
@@ -162,14 +163,25 @@ func (s *stage) openSale(ctx context.Context) error {
 
 // openCrew starts what calls the functions, here or in a child.
 func (s *stage) openCrew(ctx context.Context) error {
+	theirs, ours := s.setup, s.setup
+	switch s.freezes {
+	case "":
+	case "orderwriter":
+		theirs.Overlap, ours.Pollers = 0, 0
+	default:
+		theirs.Overlap, theirs.Pollers = 0, 0
+	}
 	if s.Drill.child {
 		var err error
-		if s.child, err = start(ctx, s.setup, s.failures, s.log); err == nil {
-			s.later(s.child.close)
+		if s.child, err = start(ctx, theirs, s.failures, s.log); err != nil {
+			return err
 		}
-		return err
+		s.later(s.child.close)
+		if s.freezes == "" {
+			return nil
+		}
 	}
-	s.crew = s.setup.work(ctx, s.functions, s.log)
+	s.crew = ours.work(ctx, s.functions, s.log)
 	s.later(func() { s.crew.stop() })
 	return nil
 }
@@ -179,7 +191,7 @@ func (s *stage) invoke(ctx context.Context, function string, event []byte) ([]by
 	if s.fresh != nil {
 		return s.fresh.Functions()[function](ctx, event)
 	}
-	if s.child != nil {
+	if s.child != nil && (s.freezes == "" || s.freezes == function && !s.froze.Load()) {
 		return s.child.invoke(ctx, function, event)
 	}
 	return s.functions[function](ctx, event)

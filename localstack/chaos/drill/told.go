@@ -21,6 +21,7 @@ type told struct {
 	refused    []time.Time          // when somebody heard SOLD_OUT
 	maybe      map[string]time.Time // who was sold a unit, or was not told whether, and second orders: since when
 	paid       map[string]money     // by order id: what was taken with 204
+	doubted    int                  // answers of 401 to payments
 	busy       int                  // answers of 503
 	slowest    time.Duration
 	unhindered time.Duration // the slowest, less what the machine was late meanwhile
