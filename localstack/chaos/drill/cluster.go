@@ -132,7 +132,7 @@ func (s *stage) takeover(ctx context.Context, alone time.Duration) error {
 	if err := deafen(ctx, r, alone); err != nil {
 		return err
 	}
-	if err := errors.Join(s.recalls(ctx, r, time.Time{}, 0), r.Do(ctx, "CLUSTER", "FAILOVER", "TAKEOVER").Err(), hear(ctx, r), leads(ctx, r)); err != nil {
+	if err := errors.Join(s.recalls(ctx, r, time.Time{}, 0), r.Do(ctx, "CLUSTER", "FAILOVER", "TAKEOVER").Err(), hear(ctx, r), leads(ctx, r), s.sellsOn(ctx)); err != nil {
 		return err
 	}
 	s.stopped = time.Now()
@@ -195,7 +195,7 @@ func (s *stage) failover(ctx context.Context, lag time.Duration) error {
 		return err
 	}
 	// Until the replica is the master the fault is not over.
-	return leads(ctx, r)
+	return errors.Join(leads(ctx, r), s.sellsOn(ctx))
 }
 
 // fell kills a node of the cluster until the drill is over.

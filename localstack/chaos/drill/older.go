@@ -13,7 +13,7 @@ import (
 func olderDrills() []Drill {
 	return []Drill{
 		{Name: "redis-older", Fault: "Redis as it was 2 s ago, three shards", shards: 3, explains: forgotten, happened: forgets, strike: func(ctx context.Context, s *stage) error {
-			return s.setBack(ctx, 2*time.Second)
+			return errors.Join(s.setBack(ctx, 2*time.Second), s.sellsOn(ctx))
 		}},
 		{Name: "both-older", Fault: "Redis and PostgreSQL as they were 2 s ago, three shards; all records come again", shards: 3, explains: forgotten, happened: cameAgain, strike: func(ctx context.Context, s *stage) error {
 			var group errgroup.Group

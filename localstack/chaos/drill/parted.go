@@ -38,7 +38,7 @@ func partedDrills() []Drill {
 				return err
 			}
 			s.network.heal()
-			return leads(ctx, c.replica.direct)
+			return errors.Join(leads(ctx, c.replica.direct), s.sellsOn(ctx))
 		}),
 		parted("parted-clients", "cluster: the master of one of three shards cut off from all clients, not from the nodes, 5 s", none, func(ctx context.Context, s *stage, c cast) error {
 			s.network.part(hosts(c.master), []string{clients})
@@ -123,7 +123,7 @@ func (s *stage) outvoted(ctx context.Context, c cast, d time.Duration) error {
 	var group errgroup.Group
 	group.Go(func() error { return s.stops(ctx, c.master) })
 	group.Go(func() error { return leads(ctx, c.replica.direct) })
-	if err := group.Wait(); err != nil {
+	if err := errors.Join(group.Wait(), s.sellsOn(ctx)); err != nil {
 		return err
 	}
 	s.log.Info("the replica leads", "stopped after", s.stopped.Sub(s.struck), "and now", time.Since(s.struck))

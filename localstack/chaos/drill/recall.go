@@ -2,6 +2,7 @@ package drill
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -11,16 +12,21 @@ import (
 
 // A memory is what a Redis knows that takes over from another one, or that was set back.
 type memory struct {
-	shards map[int]bool    // of the sale
+	quotas map[int]int     // of the sale's shards that it has
 	orders map[string]bool // that have a hold there
+	moved  int             // units of those quotas that were other shards' by then
 	until  time.Time       // who pressed later was sold to by it alone; zero is when the old one stopped
 }
 
 // recalls notes what that Redis knows of some shards. A replica is asked when it hears nothing any more.
 func (s *stage) recalls(ctx context.Context, rdb redis.UniversalClient, until time.Time, shards ...int) error {
-	m := memory{shards: map[int]bool{}, orders: map[string]bool{}, until: until}
+	m := memory{quotas: map[int]int{}, orders: map[string]bool{}, until: until}
 	for _, shard := range shards {
-		m.shards[shard] = true
+		quota, err := rdb.HGet(ctx, s.tags[shard]+":meta", fmt.Sprint("quota:", s.sale.Items[0].ID)).Int()
+		if err != nil {
+			return err
+		}
+		m.quotas[shard] = quota
 		holds, err := stock.New(rdb).Holds(ctx, stock.Of(&s.sale), shard)
 		if err != nil {
 			return err
@@ -33,9 +39,26 @@ func (s *stage) recalls(ctx context.Context, rdb redis.UniversalClient, until ti
 	return nil
 }
 
-// forgot counts the 202s that a Redis which sold afterwards knew nothing of. For each it may have
-// sold one unit, and no more, that was not there. Whose order ended by itself needs no hold.
+// sellsOn notes the units that had left its shards, as the ledger says, when that Redis began to sell.
+func (s *stage) sellsOn(ctx context.Context) error {
+	m := &s.memories[len(s.memories)-1]
+	for shard, quota := range m.quotas {
+		var right int
+		if err := s.shop.Pool.QueryRow(ctx, `SELECT quota FROM flash_sale_quota WHERE sale_id = $1 AND shard = $2`, int64(s.sale.ID), shard).Scan(&right); err != nil {
+			return err
+		}
+		m.moved += max(0, quota-right)
+	}
+	return nil
+}
+
+// forgot counts the 202s that a Redis which sold afterwards knew nothing of, and the units that it
+// did not know to be another shard's. For each it may have sold one unit, and no more, that was not
+// there. Whose order ended by itself needs no hold.
 func (s *stage) forgot(accepted map[string]receipt, rows map[string]orderRow) (n int) {
+	for _, m := range s.memories {
+		n += m.moved
+	}
 	for id, told := range accepted {
 		if status := rows[id].Status; status == "EXPIRED" || status == "CANCELLED" {
 			continue
@@ -46,7 +69,7 @@ func (s *stage) forgot(accepted map[string]receipt, rows map[string]orderRow) (n
 			if until.IsZero() {
 				until = s.stopped
 			}
-			if m.shards[home] && !m.orders[id] && told.pressed.Before(until) {
+			if _, ours := m.quotas[home]; ours && !m.orders[id] && told.pressed.Before(until) {
 				n++
 				break
 			}

@@ -14,13 +14,13 @@ func Sabotage() []Drill {
 	return []Drill{
 		lie("lost", `DELETE FROM flash_sale_order`, func(ctx context.Context, s *stage, userID, itemID string) error {
 			// The hold goes too: a hold without a row would be published again, and the order written.
-			if err := s.rdb.HDel(ctx, s.tag+":holds", userID).Err(); err != nil {
+			if err := s.rdb.HDel(ctx, s.key("holds"), userID).Err(); err != nil {
 				return err
 			}
-			if err := s.rdb.ZRem(ctx, s.tag+":unconfirmed", userID).Err(); err != nil {
+			if err := s.rdb.ZRem(ctx, s.key("unconfirmed"), userID).Err(); err != nil {
 				return err
 			}
-			return s.rdb.HIncrBy(ctx, s.tag+":stock", itemID, 1).Err()
+			return s.rdb.HIncrBy(ctx, s.key("stock"), itemID, 1).Err()
 		}),
 		lie("false 202s", `UPDATE flash_sale_order SET status = 'REJECTED', reason = 'sabotage', settled_at = now(), expires_at = NULL`, nil),
 	}

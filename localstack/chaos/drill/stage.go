@@ -35,7 +35,7 @@ type stage struct {
 	log   *slog.Logger
 	setup setup
 	sale  sale.Sale
-	tag   string // of the keys of its first shard
+	tags  []string // of its shards' keys
 
 	redis, database *proxy                // nil for the cluster
 	keys            *proxy                // of the identity provider, if they are remote
@@ -157,7 +157,7 @@ func (s *stage) openSale(ctx context.Context) error {
 	return errors.Join(
 		administer(ctx, s.shop, map[string]any{"action": "create", "sale": json.RawMessage(text)}, &none),
 		administer(ctx, s.shop, map[string]any{"action": "load", "saleId": s.sale.ID}, &none),
-		s.findTag(ctx),
+		s.findTags(ctx),
 	)
 }
 
@@ -198,18 +198,23 @@ func (s *stage) invoke(ctx context.Context, function string, event []byte) ([]by
 }
 
 // key is a key of the sale's first shard.
-func (s *stage) key(part string) string { return s.tag + ":" + part }
+func (s *stage) key(part string) string { return s.tags[0] + ":" + part }
 
-// findTag looks which tag the first shard has: of several suffixes one was chosen, by its slot.
-func (s *stage) findTag(ctx context.Context) error {
-	name := fmt.Sprintf("sale:%d:0", s.sale.ID)
-	s.tag = "{" + name + "}"
-	for suffix := 1; suffix < 100; suffix++ {
-		n, err := s.rdb.Exists(ctx, s.key("meta")).Result()
-		if err != nil || n == 1 {
-			return err
+// findTags looks which tag each shard has: of several suffixes one was chosen, by its slot.
+func (s *stage) findTags(ctx context.Context) error {
+	for shard := range s.sale.Shards {
+		name := fmt.Sprintf("sale:%d:%d", s.sale.ID, shard)
+		tag, n, err := "{"+name+"}", int64(0), error(nil)
+		for suffix := 1; suffix < 100; suffix++ {
+			if n, err = s.rdb.Exists(ctx, tag+":meta").Result(); err != nil || n == 1 {
+				break
+			}
+			tag = fmt.Sprintf("{%s:%d}", name, suffix)
 		}
-		s.tag = fmt.Sprintf("{%s:%d}", name, suffix)
+		if err != nil || n == 0 {
+			return fmt.Errorf("the sale has no shard %d in Redis: %w", shard, err)
+		}
+		s.tags = append(s.tags, tag)
 	}
-	return errors.New("the sale has no first shard in Redis")
+	return nil
 }
