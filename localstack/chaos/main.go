@@ -35,14 +35,31 @@ func main() {
 	redis.SetLogger(quiet{})
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return
+	code := status(err)
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}
-	fmt.Fprintln(os.Stderr, "chaos:", err)
-	if errors.Is(err, errBroken) {
-		os.Exit(1)
+	os.Exit(code)
+}
+
+// status is what the process ends with. That a promise broke comes first.
+func status(err error) int {
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errBroken):
+		return 1
+	default:
+		return 2
 	}
-	os.Exit(2)
+}
+
+// judged adds to what could not be done that a promise broke.
+func judged(rows []drill.Row, err error) error {
+	if slices.ContainsFunc(rows, func(r drill.Row) bool { return len(r.Broken) > 0 }) {
+		return errors.Join(errBroken, err)
+	}
+	return err
 }
 
 // quiet drops what the Redis client would print: it returns the same as errors.
@@ -145,10 +162,7 @@ func lanes(ctx context.Context, drills []drill.Drill, log *slog.Logger, out io.W
 	}
 	_, _ = fmt.Fprintln(out)
 	drill.Write(out, rows)
-	if slices.ContainsFunc(rows, func(r drill.Row) bool { return len(r.Broken) > 0 }) {
-		err = errors.Join(errBroken, err)
-	}
-	return rows, err
+	return rows, judged(rows, err)
 }
 
 // write puts the table into a file; without a name nowhere.

@@ -53,6 +53,8 @@ func partedBrokersDrill() Drill {
 // A span is some time.
 type span struct{ from, to time.Time }
 
+func (s span) has(at time.Time) bool { return at.After(s.from) && at.Before(s.to) }
+
 // wireBrokers puts proxies between the first broker and the others, and lets it lead the orders.
 func (s *stage) wireBrokers(ctx context.Context) error {
 	s.network = newNetwork()

@@ -16,10 +16,10 @@ func clusterDrills() []Drill {
 		{Name: "failover", Fault: "cluster: master killed", cluster: true, explains: forgotten, strike: func(ctx context.Context, s *stage) error {
 			return s.failover(ctx, 0)
 		}},
-		{Name: "failover-lag", Fault: "cluster: master killed, replica 0.7 s behind", cluster: true, explains: forgotten, strike: func(ctx context.Context, s *stage) error {
+		{Name: "failover-lag", Fault: "cluster: master killed, replica 0.7 s behind", cluster: true, explains: forgotten, happened: forgets, strike: func(ctx context.Context, s *stage) error {
 			return s.failover(ctx, 700*time.Millisecond)
 		}},
-		{Name: "failover-shards", Fault: "the same, and it has one of three shards", cluster: true, shards: 3, explains: forgotten, strike: func(ctx context.Context, s *stage) error {
+		{Name: "failover-shards", Fault: "the same, and it has one of three shards", cluster: true, shards: 3, explains: forgotten, happened: forgets, strike: func(ctx context.Context, s *stage) error {
 			return s.failover(ctx, 700*time.Millisecond)
 		}},
 		{Name: "failover-twice", Fault: "cluster: master killed, and its successor as soon as it has a replica again", cluster: true, explains: forgotten, strike: func(ctx context.Context, s *stage) error {
@@ -31,7 +31,7 @@ func clusterDrills() []Drill {
 			}
 			return s.failover(ctx, 0)
 		}},
-		{Name: "master-alone", Fault: "cluster: replica hears nothing for 2 s and takes over while the master still sells", cluster: true, explains: forgotten, strike: func(ctx context.Context, s *stage) error {
+		{Name: "master-alone", Fault: "cluster: replica hears nothing for 2 s and takes over while the master still sells", cluster: true, explains: forgotten, happened: forgets, strike: func(ctx context.Context, s *stage) error {
 			return s.takeover(ctx, 2*time.Second)
 		}},
 		{Name: "slots-moved", Fault: "cluster: the sale's slot moved to and fro, 5 times", cluster: true, strike: func(ctx context.Context, s *stage) error {
@@ -48,8 +48,12 @@ func clusterDrills() []Drill {
 	}
 }
 
-// node makes a client of one cluster node.
-func node(address string) *redis.Client { return redis.NewClient(&redis.Options{Addr: address}) }
+// node makes a client of one cluster node, which tells what it has also if it is a replica.
+func node(address string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: address, OnConnect: func(ctx context.Context, c *redis.Conn) error {
+		return c.ReadOnly(ctx).Err()
+	}})
+}
 
 // owners finds the master that has the sale's slot, its replica, and the other masters. Not every
 // node knows of a change at once, so it asks for a while.
@@ -128,10 +132,11 @@ func (s *stage) takeover(ctx context.Context, alone time.Duration) error {
 	if err := deafen(ctx, r, alone); err != nil {
 		return err
 	}
-	if err := errors.Join(r.Do(ctx, "CLUSTER", "FAILOVER", "TAKEOVER").Err(), hear(ctx, r)); err != nil {
+	if err := errors.Join(s.recalls(ctx, r, time.Time{}, 0), r.Do(ctx, "CLUSTER", "FAILOVER", "TAKEOVER").Err(), hear(ctx, r), leads(ctx, r), s.sellsOn(ctx)); err != nil {
 		return err
 	}
-	return leads(ctx, r)
+	s.stopped = time.Now()
+	return nil
 }
 
 // deafen lets a replica hear nothing for that time and longer: it may not log in to its master, who
@@ -186,11 +191,11 @@ func (s *stage) failover(ctx context.Context, lag time.Duration) error {
 	if err := s.fell(port); err != nil {
 		return err
 	}
-	if err := hear(ctx, r); err != nil {
+	if err := errors.Join(s.recalls(ctx, r, time.Now(), 0), hear(ctx, r)); err != nil {
 		return err
 	}
 	// Until the replica is the master the fault is not over.
-	return leads(ctx, r)
+	return errors.Join(leads(ctx, r), s.sellsOn(ctx))
 }
 
 // fell kills a node of the cluster until the drill is over.

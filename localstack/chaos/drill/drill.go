@@ -33,13 +33,15 @@ type Drill struct {
 	hosts      []string      // of these functions
 	remoteKeys bool          // the tokens' keys are fetched from the provider
 	stepping   bool          // the clocks step while it runs
-	late       bool          // records must land after their release, or the drill proves nothing
+	twice      bool          // two writers have each event at once
 	soldOut    bool          // strike when nearly all is sold
 	missing    []string      // topics that do not exist when the rush begins: orders, letters
+	freezes    string        // the function that the child runs alone; the others are here
 	failures   []failpoint   // at which the child kills itself, one after the other
 
 	// strike makes the fault and returns when it is over.
-	strike func(ctx context.Context, s *stage) error
+	strike   func(ctx context.Context, s *stage) error
+	happened meeting // nil does not ask
 	// besides tells what must hold in the end beyond the promises; nil is nothing.
 	besides func(ctx context.Context, s *stage) error
 }
@@ -50,8 +52,9 @@ type excuse int
 
 const (
 	none      excuse = iota
-	forgotten        // those acknowledged in the last second before a failover: the replica had not heard
-	damaged          // those acknowledged between somebody's damage and its repair
+	forgotten        // as many as there are 202s that its successor, or an older copy, did not know of
+	deleted          // second ones of shoppers whose first hold was deleted, and one for each unit that a deleted hold had without a row
+	damaged          // those acknowledged between the typing of units and its repair
 )
 
 const (
@@ -63,7 +66,7 @@ const (
 
 // All lists the drills in the sequence of the table.
 func All() []Drill {
-	return slices.Concat(redisDrills(), clusterDrills(), partedDrills(), latchedDrills(), kafkaDrills(), postgresDrills(), processDrills(), timeDrills(), joinedDrills(), olderDrills(), []Drill{editDrill()}, calmDrill())
+	return slices.Concat(redisDrills(), clusterDrills(), partedDrills(), latchedDrills(), kafkaDrills(), postgresDrills(), processDrills(), frozenDrills(), timeDrills(), joinedDrills(), olderDrills(), []Drill{editDrill()}, calmDrill())
 }
 
 // Beside tells whether the drill is done while others are, on servers of its own: it waits more than

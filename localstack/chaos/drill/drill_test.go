@@ -69,6 +69,25 @@ func TestQuick(t *testing.T) {
 	}
 }
 
+// TestDeceived has a sale that went well, of which one lie after the other is told: each promise is
+// seen to break, and nothing else is wrong before.
+func TestDeceived(t *testing.T) {
+	honest, lies, err := drill.Deceive(t.Context(), park(t), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(honest) > 0 {
+		t.Errorf("broken before any lie: got %q, want nothing", honest)
+	}
+	for _, lie := range lies {
+		for _, want := range lie.Broken {
+			if !slices.ContainsFunc(lie.Found, func(b string) bool { return strings.HasPrefix(b, want) }) {
+				t.Errorf("broken: got %q, want %q", lie.Found, want)
+			}
+		}
+	}
+}
+
 // TestVerdict has a system that lies, and must be found out.
 func TestVerdict(t *testing.T) {
 	park := park(t)

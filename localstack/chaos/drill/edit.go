@@ -47,10 +47,14 @@ func (s *stage) edits() []edit {
 }
 
 func editDrill() Drill {
-	return Drill{Name: "edited", Fault: "every key and field edited by hand, one after the other", explains: damaged, strike: func(ctx context.Context, s *stage) error {
+	return Drill{Name: "edited", Fault: "every key and field edited by hand, one after the other", explains: deleted, strike: func(ctx context.Context, s *stage) error {
 		for _, e := range s.edits() {
+			do := func() error { return s.rdb.Do(ctx, e...).Err() }
+			if e[0] == "SET" && e[1] == s.key("holds") {
+				do = func() error { return s.loses(ctx, e...) }
+			}
 			// Where an earlier edit has left another type, Redis refuses, which is as good.
-			if err := s.rdb.Do(ctx, e...).Err(); err != nil && !strings.HasPrefix(err.Error(), "WRONGTYPE ") && !strings.HasPrefix(err.Error(), "ERR ") {
+			if err := do(); err != nil && !strings.HasPrefix(err.Error(), "WRONGTYPE ") && !strings.HasPrefix(err.Error(), "ERR ") {
 				return fmt.Errorf("%v: %w", e, err)
 			}
 			if err := sleep(ctx, 250*time.Millisecond); err != nil {

@@ -12,12 +12,13 @@ import (
 	"flashsale/lua"
 )
 
-// A failpoint is where a process kills itself: before or after its nth call of a script. Between
+// A failpoint is where a process kills or stops itself: before or after its nth call of a script. Between
 // two scripts lie the publish, the write and the commit, so that each gap can be met exactly.
 type failpoint struct {
 	Script string // "" is nowhere
 	Mode   string // of release.lua or quota.lua; "" is any
 	After  bool   // when the answer is there, else before the request goes out
+	Stop   bool   // it only stops, until somebody lets it go on
 	Nth    int64
 }
 
@@ -50,6 +51,10 @@ func (t *trap) hit(cmds ...redis.Cmder) {
 			continue
 		}
 		if t.met.Add(1) == t.Nth {
+			if t.Stop {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+				continue
+			}
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}

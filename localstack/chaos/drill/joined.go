@@ -17,7 +17,7 @@ func joinedDrills() []Drill {
 		{Name: "all-killed", Fault: "Redis, PostgreSQL and all functions killed at once, Redis back empty", child: true, strike: func(ctx context.Context, s *stage) error {
 			return s.killed(ctx, "redis", "postgres")
 		}},
-		{Name: "masters-killed", Fault: "cluster: master killed, replica 0.7 s behind; Kafka: the leader killed; all functions killed", cluster: true, brokers: true, child: true, explains: forgotten, strike: func(ctx context.Context, s *stage) error {
+		{Name: "masters-killed", Fault: "cluster: master killed, replica 0.7 s behind; Kafka: the leader killed; all functions killed", cluster: true, brokers: true, child: true, explains: forgotten, happened: forgets, strike: func(ctx context.Context, s *stage) error {
 			leader, err := s.leader(ctx)
 			if err != nil {
 				return err
@@ -61,7 +61,7 @@ func joinedDrills() []Drill {
 			}
 			return nil
 		}},
-		{Name: "moves-killed", Fault: "SIGKILL in a move between three shards: before the ledger knows, and before the receiver does", shards: 3, child: true, failures: []failpoint{
+		{Name: "moves-killed", Fault: "SIGKILL in a move between three shards: before the ledger knows, and before the receiver does", shards: 3, child: true, Quick: true, failures: []failpoint{
 			{Script: "quota", Mode: "shrink", After: true, Nth: 1}, {Script: "quota", Mode: "assert", Nth: 1},
 		}, strike: untilDead(2)},
 		{Name: "reconciled", Fault: "reconcile asked for all the time, twice at once, three shards", shards: 3, strike: func(ctx context.Context, s *stage) error {

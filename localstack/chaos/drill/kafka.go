@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
+
+	"flashsale/shared/stock"
 )
 
 func kafkaDrills() []Drill {
@@ -33,7 +35,7 @@ func kafkaDrills() []Drill {
 				}
 			}
 		}},
-		{Name: "quorum-lost", Fault: "Kafka: two of three brokers killed, 5 s", brokers: true, strike: func(ctx context.Context, s *stage) error {
+		{Name: "quorum-lost", Fault: "Kafka: two of three brokers killed, 5 s", brokers: true, happened: turnedAway, strike: func(ctx context.Context, s *stage) error {
 			leader, err := s.leader(ctx)
 			if err != nil {
 				return err
@@ -56,7 +58,7 @@ func kafkaDrills() []Drill {
 			return s.frozen(ctx, "kafka3", leader, time.Minute)
 		}},
 		partedBrokersDrill(),
-		{Name: "publish-late", Fault: "Kafka: answers 1.5 s late, 4 times; records land after the release", brokers: true, late: true, strike: func(ctx context.Context, s *stage) error {
+		{Name: "publish-late", Fault: "Kafka: answers 1.5 s late, 4 times; records land after the release", brokers: true, happened: rejected(stock.Dropped.String()), strike: func(ctx context.Context, s *stage) error {
 			return during(ctx, 8*time.Second, 500*time.Millisecond, func() error {
 				leader, err := s.leader(ctx)
 				if err != nil {
@@ -65,7 +67,7 @@ func kafkaDrills() []Drill {
 				return s.frozen(ctx, "kafka3", leader, 1500*time.Millisecond)
 			})
 		}},
-		{Name: "topic-missing", Fault: "Kafka: no topic for the first 3 s", missing: []string{"orders"}, strike: func(ctx context.Context, s *stage) error {
+		{Name: "topic-missing", Fault: "Kafka: no topic for the first 3 s", missing: []string{"orders"}, happened: turnedAway, strike: func(ctx context.Context, s *stage) error {
 			if err := sleep(ctx, 2*time.Second); err != nil {
 				return err
 			}
@@ -78,7 +80,7 @@ func kafkaDrills() []Drill {
 			s.crew = s.setup.work(ctx, s.functions, s.log)
 			return err
 		}},
-		expiring(Drill{Name: "offsets-deleted", Fault: "Kafka: the writer's offsets deleted, all records come again; orders expire", strike: func(ctx context.Context, s *stage) error {
+		expiring(Drill{Name: "offsets-deleted", Fault: "Kafka: the writer's offsets deleted, all records come again; orders expire", happened: cameAgain, strike: func(ctx context.Context, s *stage) error {
 			if err := sleep(ctx, time.Second); err != nil {
 				return err
 			}
@@ -109,7 +111,7 @@ func kafkaDrills() []Drill {
 			}
 			return err
 		}},
-		{Name: "rebalance", Fault: "Kafka: consumers come and go, 12 times", Quick: true, strike: func(ctx context.Context, s *stage) error {
+		{Name: "rebalance", Fault: "Kafka: consumers come and go, 12 times; each event is given to two writers at once, and every other one again", Quick: true, twice: true, happened: cameAgain, strike: func(ctx context.Context, s *stage) error {
 			more := s.setup
 			more.Overlap = 0
 			return during(ctx, 4*time.Second, 0, func() error {

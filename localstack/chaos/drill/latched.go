@@ -72,7 +72,7 @@ func (s *stage) latches(ctx context.Context) error {
 		if err := sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
-		s.sales.note(func(l *ledger) { refused = l.refused })
+		s.sales.note(func(l *ledger) { refused = len(l.refused) })
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (s *stage) cancel(ctx context.Context, n int) error {
 	tokens := map[string]string{}
 	s.sales.note(func(l *ledger) {
 		for id, told := range l.accepted {
-			if rows[id].Status == "PENDING" && len(tokens) < n {
+			if rows[id].Status == "PENDING" && !pays(told.name) && len(tokens) < n {
 				tokens[id] = told.token
 			}
 		}

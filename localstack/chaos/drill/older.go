@@ -12,16 +12,16 @@ import (
 // olderDrills have servers that know less than they did, and what follows from it.
 func olderDrills() []Drill {
 	return []Drill{
-		{Name: "redis-older", Fault: "Redis as it was 2 s ago, three shards", shards: 3, explains: damaged, strike: func(ctx context.Context, s *stage) error {
-			return s.setBack(ctx, 2*time.Second)
+		{Name: "redis-older", Fault: "Redis as it was 2 s ago, three shards", shards: 3, explains: forgotten, happened: forgets, strike: func(ctx context.Context, s *stage) error {
+			return errors.Join(s.setBack(ctx, 2*time.Second), s.sellsOn(ctx))
 		}},
-		{Name: "both-older", Fault: "Redis and PostgreSQL as they were 2 s ago, three shards; all records come again", shards: 3, explains: damaged, strike: func(ctx context.Context, s *stage) error {
+		{Name: "both-older", Fault: "Redis and PostgreSQL as they were 2 s ago, three shards; all records come again", shards: 3, explains: forgotten, happened: cameAgain, strike: func(ctx context.Context, s *stage) error {
 			var group errgroup.Group
 			group.Go(func() error { return s.setBack(ctx, 2*time.Second) })
 			group.Go(func() error { return s.restored(ctx, 2*time.Second) })
 			return errors.Join(group.Wait(), s.replay(ctx))
 		}},
-		{Name: "flushall-replay", Fault: "20 orders cancelled, FLUSHALL, and all records come again", strike: func(ctx context.Context, s *stage) error {
+		{Name: "flushall-replay", Fault: "20 orders cancelled, FLUSHALL, and all records come again", happened: cameAgain, strike: func(ctx context.Context, s *stage) error {
 			return errors.Join(s.cancel(ctx, 20), s.rdb.FlushAll(ctx).Err(), s.replay(ctx))
 		}},
 		{Name: "flushall-overlap", Fault: "FLUSHALL, 4 times, when nearly sold out; four of each schedule at once", soldOut: true, strike: func(ctx context.Context, s *stage) error {
@@ -62,6 +62,9 @@ func (s *stage) replay(ctx context.Context) error {
 
 // setBack gives Redis what it had some time ago, as a server that is started from an old snapshot.
 func (s *stage) setBack(ctx context.Context, by time.Duration) error {
+	if err := s.recalls(ctx, s.rdb, time.Time{}, s.allShards()...); err != nil {
+		return err
+	}
 	keys, err := s.rdb.Keys(ctx, "*").Result()
 	if err != nil {
 		return err
@@ -87,5 +90,6 @@ func (s *stage) setBack(ctx context.Context, by time.Duration) error {
 		}
 		return nil
 	})
+	s.stopped = time.Now()
 	return err
 }

@@ -3,6 +3,7 @@ package drill
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,19 +34,33 @@ func partedDrills() []Drill {
 		}),
 		parted("parted-replica", "cluster: the replica cut off from its master for 3 s, then the master killed", forgotten, func(ctx context.Context, s *stage, c cast) error {
 			s.network.part(hosts(c.master), hosts(c.replica))
-			if err := errors.Join(s.until(ctx, 3*time.Second), s.fell(c.master.name)); err != nil {
+			if err := errors.Join(s.until(ctx, 3*time.Second), s.fell(c.master.name), s.recalls(ctx, c.replica.direct, time.Now(), 0)); err != nil {
 				return err
 			}
-			s.stopped = time.Now()
 			s.network.heal()
-			return leads(ctx, c.replica.direct)
+			return errors.Join(leads(ctx, c.replica.direct), s.sellsOn(ctx))
 		}),
 		parted("parted-clients", "cluster: the master of one of three shards cut off from all clients, not from the nodes, 5 s", none, func(ctx context.Context, s *stage, c cast) error {
 			s.network.part(hosts(c.master), []string{clients})
+			cut := time.Now()
 			err := s.until(ctx, 5*time.Second)
+			s.alone = span{cut, time.Now()}
 			s.network.heal()
 			return err
-		}).sharded(3),
+		}).sharded(3).then(func(_ context.Context, s *stage) error {
+			told := 0 // though the shard that nobody reached had units
+			s.sales.note(func(l *ledger) {
+				for _, at := range l.refused {
+					if s.alone.has(at) {
+						told++
+					}
+				}
+			})
+			if told > 0 {
+				return fmt.Errorf("%d shoppers heard SOLD_OUT", told)
+			}
+			return nil
+		}),
 	}
 }
 
@@ -57,7 +72,11 @@ type cast struct {
 
 // parted is a drill of the cluster whose nodes can be cut off.
 func parted(name, fault string, explains excuse, strike func(context.Context, *stage, cast) error) Drill {
-	return Drill{Name: name, Fault: fault, cluster: true, parted: true, explains: explains, strike: func(ctx context.Context, s *stage) error {
+	met := turnedAway // until a replica leads, nobody is sold to
+	if explains == forgotten {
+		met = forgets
+	}
+	return Drill{Name: name, Fault: fault, cluster: true, parted: true, explains: explains, happened: met, strike: func(ctx context.Context, s *stage) error {
 		c, err := s.cast(ctx)
 		if err != nil {
 			return err
@@ -68,6 +87,11 @@ func parted(name, fault string, explains excuse, strike func(context.Context, *s
 
 func (d Drill) sharded(shards int) Drill {
 	d.shards = shards
+	return d
+}
+
+func (d Drill) then(besides func(context.Context, *stage) error) Drill {
+	d.besides = besides
 	return d
 }
 
@@ -93,10 +117,13 @@ func (s *stage) cast(ctx context.Context) (c cast, err error) {
 // replica is elected, then for the rest of that time, heals the network, and waits until the old
 // master follows the new one.
 func (s *stage) outvoted(ctx context.Context, c cast, d time.Duration) error {
+	if err := s.recalls(ctx, c.replica.direct, time.Time{}, 0); err != nil {
+		return err
+	}
 	var group errgroup.Group
 	group.Go(func() error { return s.stops(ctx, c.master) })
 	group.Go(func() error { return leads(ctx, c.replica.direct) })
-	if err := group.Wait(); err != nil {
+	if err := errors.Join(group.Wait(), s.sellsOn(ctx)); err != nil {
 		return err
 	}
 	s.log.Info("the replica leads", "stopped after", s.stopped.Sub(s.struck), "and now", time.Since(s.struck))

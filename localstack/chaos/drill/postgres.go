@@ -20,11 +20,12 @@ func postgresDrills() []Drill {
 			}
 			return s.park.revive("postgres", "")
 		}},
-		{Name: "terminated", Fault: "PostgreSQL connections terminated, 20 times", strike: func(ctx context.Context, s *stage) error {
+		{Name: "terminated", Fault: "PostgreSQL connections terminated, 20 times", happened: struck, strike: func(ctx context.Context, s *stage) error {
 			return s.asOperator(ctx, func(conn *pgx.Conn) error {
 				return during(ctx, 2*time.Second, 100*time.Millisecond, func() error {
-					_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+					tag, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 						WHERE datname = current_database() AND application_name = 'flash-sale'`)
+					s.hits.Add(tag.RowsAffected())
 					return err
 				})
 			})
@@ -43,7 +44,7 @@ func postgresDrills() []Drill {
 		{Name: "restored", Fault: "PostgreSQL restored from a backup that is 2 s old, three shards", shards: 3, strike: func(ctx context.Context, s *stage) error {
 			return s.restored(ctx, 2*time.Second)
 		}},
-		{Name: "postgres-hangs", Fault: "PostgreSQL swallows everything, 5 s", strike: func(ctx context.Context, s *stage) error {
+		{Name: "postgres-hangs", Fault: "PostgreSQL swallows everything, 5 s", happened: hindered, strike: func(ctx context.Context, s *stage) error {
 			s.database.set(swallowing)
 			defer s.database.set(passing)
 			return sleep(ctx, 5*time.Second)
@@ -85,6 +86,7 @@ func (s *stage) restored(ctx context.Context, after time.Duration) error {
 	if err := alone("DROP DATABASE "+name, "ALTER DATABASE "+backup+" RENAME TO "+name); err != nil {
 		return err
 	}
+	s.remitAgain(ctx)
 	return durable(ctx, conn, name)
 }
 

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"net"
@@ -14,7 +15,7 @@ type mood int32
 const (
 	passing    mood = iota
 	swallowing      // takes everything, answers nothing: a server that hangs
-	deaf            // hands requests on, drops the answer and the connection
+	deaf            // hands requests on, drops a script's answer and the connection
 	refusing        // closes every connection
 )
 
@@ -25,6 +26,7 @@ type proxy struct {
 	network  *network // nil: all hear each other
 	from, to string   // hosts in the network; from "" is whoever connects
 	mood     atomic.Int32
+	hindered atomic.Int64 // connections, requests and answers that did not pass
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -89,6 +91,7 @@ func (p *proxy) join(client net.Conn) {
 	p.keep(client)
 	defer p.drop(client)
 	if mood(p.mood.Load()) == refusing {
+		p.hindered.Add(1)
 		return
 	}
 	there := way{cmp.Or(p.from, hostOf(client.RemoteAddr())), p.to}
@@ -100,13 +103,15 @@ func (p *proxy) join(client net.Conn) {
 	p.keep(server)
 	defer p.drop(server)
 	done := make(chan struct{}, 2)
-	go func() { p.pump(server, client, there, false); done <- struct{}{} }()
-	go func() { p.pump(client, server, way{there.to, there.from}, true); done <- struct{}{} }()
+	var asked atomic.Bool
+	go func() { p.pump(server, client, there, &asked, false); done <- struct{}{} }()
+	go func() { p.pump(client, server, way{there.to, there.from}, &asked, true); done <- struct{}{} }()
 	<-done
 }
 
-// pump copies one direction as the mood says, and as the network lets it.
-func (p *proxy) pump(to io.Writer, from io.Reader, w way, answers bool) {
+// pump copies one direction as the mood says, and as the network lets it. Both directions know
+// whether a script was asked for: the greeting of a new connection is no script.
+func (p *proxy) pump(to io.Writer, from io.Reader, w way, asked *atomic.Bool, answers bool) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -115,12 +120,17 @@ func (p *proxy) pump(to io.Writer, from io.Reader, w way, answers bool) {
 		}
 		switch mood(p.mood.Load()) {
 		case swallowing:
+			p.hindered.Add(1)
 			continue
 		case deaf:
-			if answers {
+			if !answers && bytes.Contains(buffer[:n], []byte("evalsha")) {
+				asked.Store(true)
+			} else if answers && asked.Load() {
+				p.hindered.Add(1)
 				return
 			}
 		case refusing:
+			p.hindered.Add(1)
 			return
 		}
 		p.network.await(w)

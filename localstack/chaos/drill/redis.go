@@ -9,7 +9,7 @@ import (
 
 func redisDrills() []Drill {
 	return []Drill{
-		{Name: "script-flush", Fault: "SCRIPT FLUSH, 20 times", strike: func(ctx context.Context, s *stage) error {
+		{Name: "script-flush", Fault: "SCRIPT FLUSH, 20 times", happened: refused("NOSCRIPT"), strike: func(ctx context.Context, s *stage) error {
 			return during(ctx, 2*time.Second, 100*time.Millisecond, func() error { return s.rdb.ScriptFlush(ctx).Err() })
 		}},
 		{Name: "flushall", Fault: "FLUSHALL mid-sale", Quick: true, strike: func(ctx context.Context, s *stage) error {
@@ -31,7 +31,9 @@ func redisDrills() []Drill {
 		{Name: "one-of-three", Fault: "the keys of one of three shards deleted", shards: 3, strike: deletes("meta", "holds", "stock", "unconfirmed", "released")},
 		{Name: "meta-deleted", Fault: "DEL meta", strike: deletes("meta")},
 		{Name: "stock-deleted", Fault: "DEL stock", strike: deletes("stock")},
-		{Name: "holds-deleted", Fault: "DEL holds when nearly sold out", explains: damaged, soldOut: true, strike: deletes("holds")},
+		{Name: "holds-deleted", Fault: "DEL holds when nearly sold out", explains: deleted, soldOut: true, strike: func(ctx context.Context, s *stage) error {
+			return s.loses(ctx, "DEL", s.key("holds"))
+		}},
 		{Name: "outbox-deleted", Fault: "DEL unconfirmed", strike: deletes("unconfirmed")},
 		{Name: "stock-typed", Fault: "HSET stock 1000 typed over when nearly sold out", soldOut: true, Quick: true, strike: func(ctx context.Context, s *stage) error {
 			return s.rdb.HSet(ctx, s.key("stock"), int64(s.sale.Items[0].ID), 1000).Err()
@@ -39,14 +41,14 @@ func redisDrills() []Drill {
 		{Name: "wrong-type", Fault: "SET stock, a wrong type", strike: func(ctx context.Context, s *stage) error {
 			return s.rdb.Set(ctx, s.key("stock"), "1000", 0).Err()
 		}},
-		{Name: "reply-dropped", Fault: "answers of scripts dropped, 2 s", Quick: true, strike: moody(2*time.Second, deaf)},
-		{Name: "redis-cut", Fault: "connections to Redis refused, 2 s", strike: moody(2*time.Second, refusing)},
-		{Name: "redis-hangs", Fault: "Redis swallows everything, 5 s", strike: moody(5*time.Second, swallowing)},
-		{Name: "redis-full", Fault: "Redis has no memory left, 3 s", strike: func(ctx context.Context, s *stage) error {
+		{Name: "reply-dropped", Fault: "answers of scripts dropped, 2 s", Quick: true, happened: hindered, strike: moody(2*time.Second, deaf)},
+		{Name: "redis-cut", Fault: "connections to Redis refused, 2 s", happened: hindered, strike: moody(2*time.Second, refusing)},
+		{Name: "redis-hangs", Fault: "Redis swallows everything, 5 s", happened: hindered, strike: moody(5*time.Second, swallowing)},
+		{Name: "redis-full", Fault: "Redis has no memory left, 3 s", happened: refused("OOM"), strike: func(ctx context.Context, s *stage) error {
 			// In the end it is without a limit again, which is what it was started with.
 			return errors.Join(s.rdb.ConfigSet(ctx, "maxmemory", "1").Err(), sleep(ctx, 3*time.Second), s.rdb.ConfigSet(ctx, "maxmemory", "0").Err())
 		}},
-		{Name: "redis-readonly", Fault: "Redis made a replica, and master again after 3 s", strike: func(ctx context.Context, s *stage) error {
+		{Name: "redis-readonly", Fault: "Redis made a replica, and master again after 3 s", happened: refused("READONLY"), strike: func(ctx context.Context, s *stage) error {
 			// Of a master that nobody is, so that it keeps what it has.
 			return errors.Join(s.rdb.SlaveOf(ctx, "127.0.0.1", "1").Err(), sleep(ctx, 3*time.Second), s.rdb.SlaveOf(ctx, "NO", "ONE").Err())
 		}},

@@ -11,24 +11,6 @@ import (
 	"time"
 )
 
-// A ledger is what the shoppers were told.
-type ledger struct {
-	mu         sync.Mutex
-	accepted   map[string]receipt // by order id
-	unexpected map[string]int     // answers that a shopper should never get
-	gaveUp     int                // shoppers without a final answer
-	refused    int                // answers of sold out
-	slowest    time.Duration
-	unhindered time.Duration // the slowest, less what the machine was late meanwhile
-	crowds     int
-}
-
-// A receipt is a 202.
-type receipt struct {
-	token       string
-	pressed, at time.Time
-}
-
 // patience is how long a shopper presses again while the answer is 503.
 const patience = 100 * time.Second
 
@@ -72,19 +54,26 @@ func (s *stage) buy(ctx context.Context, name, token string) {
 		code, orderID, refusal := s.press(ctx, token)
 		switch {
 		case code == http.StatusAccepted:
-			s.sales.accept(orderID, receipt{token, pressed, time.Now()})
+			s.sold(ctx, name, token, orderID, pressed)
 			s.pressAgain(ctx, name, token)
 			return
-		case code == http.StatusGone:
-			s.sales.note(func(l *ledger) { l.refused++ })
+		case code == http.StatusGone && refusal == "SOLD_OUT":
+			s.sales.note(func(l *ledger) { l.refused = append(l.refused, time.Now()) })
 			if !pressesOn(name) || s.calmAgain() {
 				return
 			}
 		case code == http.StatusConflict:
 			return
-		case code == 0, code == http.StatusServiceUnavailable: // no answer, or try again
+		case code == http.StatusServiceUnavailable:
+			s.sales.perhaps(name, pressed)
+			s.sales.note(func(l *ledger) { l.busy++ })
+		case code == 0 && (s.mayBeGone() || ctx.Err() != nil):
+			s.sales.perhaps(name, pressed)
 		default:
 			s.sales.surprise(fmt.Sprintf("%d %s", code, refusal))
+			if code == http.StatusGone {
+				return
+			}
 		}
 		if sleep(ctx, 200*time.Millisecond) != nil {
 			s.sales.note(func(l *ledger) { l.gaveUp++ })
@@ -92,6 +81,18 @@ func (s *stage) buy(ctx context.Context, name, token string) {
 		}
 	}
 }
+
+// sold notes a 202. Every fifth winner pays.
+func (s *stage) sold(ctx context.Context, name, token, orderID string, pressed time.Time) {
+	s.sales.perhaps(name, pressed)
+	s.sales.accept(orderID, receipt{name, token, pressed, time.Now()})
+	if pays(name) {
+		s.pay(ctx, orderID)
+	}
+}
+
+// mayBeGone tells that a function may give no answer because its process is gone, or asleep.
+func (s *stage) mayBeGone() bool { return s.child != nil || s.asleep }
 
 // pressesOn names the losers who press on, twice a second and more, until the fault is a second
 // over: what the system forgets for a moment it must not sell to them.
@@ -113,32 +114,9 @@ func (s *stage) pressAgain(ctx context.Context, name, token string) {
 	}
 	pressed := time.Now()
 	if code, orderID, _ := s.press(ctx, token); code == http.StatusAccepted {
-		s.sales.accept(orderID, receipt{token, pressed, time.Now()})
+		s.sales.perhaps(orderID, pressed) // a second unit
+		s.sold(ctx, name, token, orderID, pressed)
 	}
-}
-
-func (l *ledger) accept(orderID string, r receipt) {
-	l.note(func(l *ledger) {
-		if l.accepted == nil {
-			l.accepted = map[string]receipt{}
-		}
-		l.accepted[orderID] = r
-	})
-}
-
-func (l *ledger) surprise(answer string) {
-	l.note(func(l *ledger) {
-		if l.unexpected == nil {
-			l.unexpected = map[string]int{}
-		}
-		l.unexpected[answer]++
-	})
-}
-
-func (l *ledger) note(do func(*ledger)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	do(l)
 }
 
 // press is one purchase; 0 is no answer.
@@ -147,7 +125,7 @@ func (s *stage) press(ctx context.Context, token string) (code int, orderID, ref
 	item := fmt.Sprint(s.sale.Items[0].ID)
 	code, body := s.call(ctx, "purchase", http.MethodPost, "/api/flash-sales/items/"+item+"/purchase", map[string]string{"itemId": item}, token)
 	took := time.Since(began)
-	if code != 0 {
+	if code != 0 || !s.mayBeGone() {
 		late = s.machine.so() - late
 		s.sales.note(func(l *ledger) { l.slowest, l.unhindered = max(l.slowest, took), max(l.unhindered, took-late) })
 	}
@@ -156,13 +134,18 @@ func (s *stage) press(ctx context.Context, token string) (code int, orderID, ref
 	return code, answer.OrderID, answer.Error
 }
 
-// call invokes a function with an event of API Gateway.
+// call invokes a function with a shopper's event of API Gateway.
 func (s *stage) call(ctx context.Context, function, method, path string, params map[string]string, token string) (int, string) {
-	event, err := json.Marshal(map[string]any{
+	return s.send(ctx, function, map[string]any{
 		"httpMethod": method, "path": path, "pathParameters": params,
 		"multiValueHeaders": map[string][]string{"Authorization": {"Bearer " + token}},
-		"requestContext":    map[string]any{"requestId": "drill", "identity": map[string]any{"sourceIp": "127.0.0.1"}},
 	})
+}
+
+// send invokes a function with an event of API Gateway, to which it adds what all have.
+func (s *stage) send(ctx context.Context, function string, request map[string]any) (int, string) {
+	request["requestContext"] = map[string]any{"requestId": "drill", "identity": map[string]any{"sourceIp": "127.0.0.1"}}
+	event, err := json.Marshal(request)
 	if err != nil {
 		panic(err) // maps of strings
 	}

@@ -3,6 +3,7 @@ package drill
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func (s *stage) openRedis(ctx context.Context) error {
 			return err
 		}
 		// What the last drill left, its catalog above all, is nobody's.
-		if err := s.rdb.FlushAll(ctx).Err(); err != nil {
+		if err := errors.Join(s.rdb.FlushAll(ctx).Err(), s.rdb.ConfigResetStat(ctx).Err()); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,14 @@ func timeDrills() []Drill {
 		expiring(host("expirer-behind", "expirer", -tenMinutes)),
 		host("keeper-ahead", "stockkeeper", tenMinutes),
 		host("keeper-behind", "stockkeeper", -tenMinutes),
+		{Name: "payment-ahead", Fault: "payment's clock is ten minutes ahead for the first 5 s, and its provider is refused", hosts: []string{"payment"}, hostsOff: tenMinutes, happened: func(_ context.Context, s *stage) (n int, _ error) {
+			s.sales.note(func(l *ledger) { n = l.doubted })
+			return n, nil
+		}, strike: func(ctx context.Context, s *stage) error {
+			err := sleep(ctx, 4*time.Second)
+			s.setup.clocks.hosts.Store(0)
+			return err
+		}},
 		{Name: "clock-steps", Fault: "the clocks of all hosts and of the database step, ten minutes ahead and ten behind", stepping: true, hosts: everybody, strike: func(ctx context.Context, s *stage) error {
 			off := tenMinutes
 			return during(ctx, 4*time.Second, 500*time.Millisecond, func() error {

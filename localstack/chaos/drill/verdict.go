@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flashsale/shared/sale"
-	"flashsale/shared/stock"
 )
 
 // comeback is promise 2: within it, whatever is unsold can be bought again.
@@ -69,14 +68,15 @@ func (r *Row) settle(ctx context.Context, s *stage, over time.Time) {
 	var last report
 	var lastErr error
 	done := false
-	for !done && time.Since(over) < comeback+patience && ctx.Err() == nil {
+	for end := time.Now().Add(s.wait); !done && time.Now().Before(end) && ctx.Err() == nil; {
 		last = report{}
 		lastErr = administer(ctx, s.shop, map[string]any{"action": "report", "saleId": s.sale.ID}, &last)
 		if lastErr == nil && len(last.Items) == 1 {
 			left := last.Items[0].Stock
 			switch {
 			case s.window != 0:
-				done = last.quiet() && left == units && last.active() == 0
+				paid := last.Items[0].Orders["PAID"]
+				done = last.quiet() && left == units-paid && last.active() == paid
 			case left > 0:
 				s.rush(ctx, left, 0)
 				continue
@@ -97,6 +97,7 @@ func (r *Row) settle(ctx context.Context, s *stage, over time.Time) {
 	if len(last.Items) == 1 {
 		r.Stranded = units - last.active() - max(0, last.Items[0].Stock)
 	}
+	s.paying.Wait()
 	if err := r.judge(ctx, s, over); err != nil {
 		r.broken("no verdict: %v", err)
 	}
@@ -131,40 +132,45 @@ func (r *Row) judge(ctx context.Context, s *stage, over time.Time) error {
 		r.Oversold += n - 1
 	}
 	unseen, active := 0, map[string]string{}
-	var l ledger // nobody presses any more
-	s.sales.note(func(all *ledger) {
-		l.accepted, l.unexpected, l.gaveUp = all.accepted, all.unexpected, all.gaveUp
-	})
+	l := s.sales.sofar() // nobody presses any more
 	r.Acknowledged = len(l.accepted)
+	r.Explained = s.explained(l.accepted, rows, over)
 	for id, told := range l.accepted {
 		o, ok := rows[id]
-		if s.explained(told, over) {
-			r.Explained++
-		}
 		switch {
 		case !ok:
 			r.Lost++
-		case o.Status == "REJECTED":
-			r.False++
 		case !s.shows(ctx, id, told.token, o.Status):
 			unseen++
 		}
-		if ok && o.Status == "PENDING" {
+		switch o.Status {
+		case "REJECTED":
+			r.False++
+		case "PENDING", "PAID":
 			active[id] = told.token
 		}
 	}
 	for answer, n := range l.unexpected {
 		r.broken("answers of %s: %d", answer, n)
 	}
-	s.sales.note(func(all *ledger) { r.Slowest, r.Unhindered = all.slowest, all.unhindered })
+	r.Slowest, r.Unhindered = l.slowest, l.unhindered
 	unaware, err := s.unaware(ctx, active)
 	if err != nil {
 		return err
 	}
+	unpaid, err := s.unpaid(ctx, l.paid, rows)
+	if err != nil {
+		return err
+	}
+	if s.explains == deleted { // what is put back costs a unit until the stock is mended too
+		l.refused = slices.DeleteFunc(slices.Clone(l.refused), s.struck.Before)
+	}
 	for what, n := range map[string]int{
 		"lost": r.Lost, "oversold": r.Oversold, "stranded": r.Stranded, "shoppers without an answer": l.gaveUp,
-		"orders whose shopper is not shown how they stand": unseen,
-		"winners who press again and are not told so":      unaware,
+		"orders whose shopper is not shown how they stand":   unseen,
+		"winners who press again and are not told so":        unaware,
+		"payments that neither pay nor are due back":         unpaid,
+		"shoppers who heard SOLD_OUT while there were units": l.early(),
 	} {
 		if n != 0 {
 			r.broken("%s: %d", what, n)
@@ -173,14 +179,18 @@ func (r *Row) judge(ctx context.Context, s *stage, over time.Time) error {
 	if r.False > r.Explained {
 		r.broken("false 202s: %d, of which the fault explains %d", r.False, r.Explained)
 	}
-	s.log.InfoContext(ctx, "slowest purchase", "took", r.Slowest, "unhindered", r.Unhindered)
+	s.log.InfoContext(ctx, "verdict", "slowest purchase", r.Slowest, "unhindered", r.Unhindered, "false 202s", r.False, "explained", r.Explained)
 	if s.besides != nil {
 		if err := s.besides(ctx, s); err != nil {
 			r.broken("besides: %v", err)
 		}
 	}
-	if s.late && r.Why[stock.Dropped.String()] == 0 {
-		r.broken("no record landed after its release: the drill proves nothing")
+	if s.happened != nil {
+		if times, err := s.happened(ctx, s); err != nil || times == 0 {
+			r.broken("the fault was met %d times, so the drill proves nothing (%v)", times, err)
+		} else {
+			s.log.InfoContext(ctx, "the fault was met", "times", times)
+		}
 	}
 	if r.Unhindered > Budget && !s.asleep {
 		r.broken("a purchase took %s, of up to %s", r.Unhindered.Round(10*time.Millisecond), r.Slowest.Round(10*time.Millisecond))
@@ -215,19 +225,21 @@ func (s *stage) unaware(ctx context.Context, tokens map[string]string) (int, err
 	}
 }
 
-// explained tells whether that 202 may be false.
-func (s *stage) explained(told receipt, over time.Time) bool {
+// explained counts the 202s that may be false.
+func (s *stage) explained(accepted map[string]receipt, rows map[string]orderRow, over time.Time) (n int) {
 	switch s.explains {
 	case forgotten: // whoever had the unit first, or who got it again
-		if !s.stopped.IsZero() {
-			over = s.stopped
-		}
-		return told.at.After(s.struck.Add(-time.Second)) && told.pressed.Before(over)
+		return s.forgot(accepted, rows)
+	case deleted:
+		return secondOrders(accepted) + s.unwritten
 	case damaged:
-		return told.at.After(s.struck.Add(-time.Second)) && told.at.Before(over.Add(2*s.setup.Tick))
-	default:
-		return false
+		for _, told := range accepted {
+			if told.at.After(s.struck.Add(-time.Second)) && told.at.Before(over.Add(2*s.setup.Tick)) {
+				n++
+			}
+		}
 	}
+	return n
 }
 
 // orderRow is an order as PostgreSQL has it.
