@@ -3,6 +3,7 @@ package purchase
 import (
 	"context"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,10 +63,14 @@ func mayHaveWon(refusal stock.Refusal, token []byte) bool {
 	if refusal.ForAll() {
 		return false
 	}
-	var buffer [identity.MaxClaims]byte
-	sub, ok := identity.UnverifiedSubject(&buffer, token)
+	buffer := claims.Get().(*[identity.MaxClaims]byte)
+	defer claims.Put(buffer)
+	sub, ok := identity.UnverifiedSubject(buffer, token)
 	return ok && refusal.MayName(sub)
 }
+
+// claims are buffers that are used again: one on the stack would be zeroed each time.
+var claims = sync.Pool{New: func() any { return new([identity.MaxClaims]byte) }}
 
 // told is a local refusal in words.
 func told(r stock.Refusal, sl *sale.Sale) *apigw.Error {
