@@ -88,14 +88,15 @@ stampede: ## a load test: a crowd at a sale, an exact account, build/stampede.ht
 	@[ '$(VIA)' != http ] || go build -o build/dev ./localstack/dev
 	@build/stampede $(if $(REMOTE),-remote) $(if $(KEEP),-keep) \
 		$(foreach flag,SHOPPERS ITEMS LOTTERY TARGET TOKENS PART SALE ITEM PAY_URL OPEN VIA SEED INFLIGHT LIMIT PATIENCE OUT \
-		EARLY EARLY_SHARE SPREAD DOUBLE DROPOUT PAY CANCEL,$(if $($(flag)),-$(shell echo $(flag) | tr A-Z_ a-z-) '$($(flag))'))
+		EARLY EARLY_SHARE SPREAD DOUBLE DROPOUT PAY CANCEL,$(if $($(flag)),-$(shell echo $(flag) | tr A-Z_ a-z-) '$($(flag))')) \
+		$(if $(MERGE),-merge $(MERGE))
 
-capacity: ## what a sale needs of AWS and costs (PEAK=300000 ITEMS=10000 SPREAD=60s SHOPPERS=500000 REGION=prices.json)
+capacity: ## what a sale needs of AWS and costs (PEAK=300000 ITEMS=10000 SPREAD=60s SHOPPERS=500000 SHARDS=1 WARM=0 HAVE=… REGION=prices.json)
 	@go build -o build/capacity ./localstack/capacity
-	@build/capacity $(if $(PEAK),-peak '$(PEAK)') $(if $(SHOPPERS),-shoppers '$(SHOPPERS)') $(if $(ITEMS),-items '$(ITEMS)') $(if $(SPREAD),-spread '$(SPREAD)') $(if $(REGION),-prices '$(REGION)') $(if $(BENCH),-bench '$(BENCH)')
+	@build/capacity $(if $(PEAK),-peak '$(PEAK)') $(if $(SHOPPERS),-shoppers '$(SHOPPERS)') $(if $(ITEMS),-items '$(ITEMS)') $(if $(SPREAD),-spread '$(SPREAD)') $(if $(SHARDS),-shards '$(SHARDS)') $(if $(WARM),-warm '$(WARM)') $(if $(HAVE),-have '$(HAVE)') $(if $(REGION),-prices '$(REGION)') $(if $(BENCH),-bench '$(BENCH)')
 
-bench: ## the figures of the goals beside those of peers: a table and build/bench.json (ONLY=refusal,reserve)
-	@localstack/bench/bench.sh $(if $(ONLY),-only '$(ONLY)' -out build/bench-only.json)
+bench: ## the figures of the goals beside those of peers: a table and build/bench.json (ONLY=refusal,reserve PROFILE=build/cpu.out)
+	@localstack/bench/bench.sh $(if $(ONLY),-only '$(ONLY)' -out build/bench-only.json) $(if $(PROFILE),-cpuprofile '$(PROFILE)')
 
 clean: ## removes what was built; servers and caches stay
 	rm -rf build

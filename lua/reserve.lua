@@ -13,7 +13,8 @@
 --  4 not open        opensAt (ms), now (ms)
 --  5 closed
 --  6 paused          also when the item is in doubt
---  7 not loaded      no marker, no window yet (a load that is not through), or the item's stock is gone
+--  7 not loaded      no marker, no window yet (a load that is not through), or the item's stock is gone or
+--                    above its quota, as no script leaves it
 --  8 barred
 --  9 tombstoned      this order was given up; it must not come back
 -- 10 unknown item    this shard has no quota of it
@@ -53,8 +54,9 @@ if now < tonumber(opensAt) then return {NOT_OPEN, opensAt, string.format('%.0f',
 if barred then return {BARRED} end
 
 if not quota then return {UNKNOWN_ITEM} end
-local left = tonumber(redis.call('HGET', stock, itemId))
-if not left then return {NOT_LOADED} end
+local left, most = tonumber(redis.call('HGET', stock, itemId)), tonumber(quota)
+-- Stock is quota less holds. Somebody has typed what is more, and those units are other shoppers'.
+if not left or not most or left > most then return {NOT_LOADED} end
 -- At or below zero: a failover may have left the stock negative.
 if left <= 0 then
   if others and not wants then redis.call('HSET', meta, 'wants:' .. itemId, '1') end

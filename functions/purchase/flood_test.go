@@ -1,41 +1,66 @@
 package purchase_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"flashsale/shared/stock"
+	"flashsale/shared/identity/identitytest"
 )
 
-// TestFloodOfUnknownItems has random items and tokens: bounded memory, and Redis
-// is asked for the catalog as for any other call. It measures the heap, so it is
-// not parallel.
-func TestFloodOfUnknownItems(t *testing.T) {
-	s := openStill(t, open(t, silent(t)))
-	s.sells(t, 1)
-	event := call{item: "1234567890123456789", bearer: forged("somebody")}.event()
-	at := strings.Index(string(event), "1234567890123456789")
-	random := func(event []byte) {
-		copy(event[at:], fmt.Sprintf("%d", 1+rand.Int64N(8)*1e18+rand.Int64N(1e18)))
-	}
-	before, first := s.traffic.n.Load(), heap()
-	for i := range 100_000 {
-		random(event)
-		if got := s.invoke(t, event); !strings.Contains(string(got), "UNKNOWN_ITEM") {
-			t.Fatalf("call %d: %s", i, got)
-		}
-	}
-	if got := s.traffic.n.Load() - before; got > 4 { // catalog and clock, because nothing is known and for the first unknown item
-		t.Errorf("%d calls of Redis within one moment, want at most 4", got)
-	}
-	if grown := heap() - first; grown > 4<<20 {
-		t.Errorf("the heap has grown by %d bytes", grown)
+// stranger is a token of a shopper, a key and a signature that nobody has seen before.
+// All are of one length.
+func stranger() string {
+	enc := base64.RawURLEncoding.EncodeToString
+	some := func() string { return fmt.Sprintf("%016x", rand.Uint64()) } //nolint:gosec // no secret
+	return enc([]byte(`{"alg":"ES256","kid":"`+some()+`"}`)) + "." +
+		enc([]byte(`{"iss":"`+identitytest.Issuer+`","aud":"`+identitytest.Audience+`","exp":4102444800,"sub":"`+some()+`"}`)) + "." +
+		enc([]byte(some()+some()+some()+some()))
+}
+
+// TestFloodOfStrangers has a new shopper, key and signature in each call, and a new item where that is
+// unknown: bounded memory, no key looked for, and Redis is asked as it is for any other
+// crowd. It measures the heap, so it is not parallel.
+func TestFloodOfStrangers(t *testing.T) {
+	const calls, most = 25_000, 1 << 20 // 40 bytes each
+	for name, f := range map[string]struct {
+		item func(shut) string
+		code string
+	}{
+		"sold out": {func(s shut) string { return itemText(s.out, 0) }, "SOLD_OUT"},
+		"not open": {func(s shut) string { return itemText(s.waiting, 0) }, "SALE_NOT_OPEN"},
+		"closed":   {func(s shut) string { return itemText(s.over, 0) }, "SALE_CLOSED"},
+		"unknown":  {func(shut) string { return fmt.Sprintf("%d", 1e18+rand.Int64N(8e18)) }, "UNKNOWN_ITEM"}, //nolint:gosec // no secret
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStill(t, open(t, fault(nothingWrong)))
+			known := s.shut(t)
+			s.h.Shoppers = keysAway()
+			id, token := f.item(known), stranger()
+			event := call{item: id, bearer: token}.event()
+			idAt, tokenAt := strings.Index(string(event), `"`+id+`"`)+1, strings.Index(string(event), token)
+			before, first := s.traffic.n.Load(), heap()
+			for i := range calls {
+				if i == calls/2 {
+					s.passes(250 * time.Millisecond) // what is known must be looked up again
+				}
+				copy(event[idAt:], f.item(known))
+				copy(event[tokenAt:], stranger())
+				if got := s.invoke(t, event); !strings.Contains(string(got), f.code) {
+					t.Fatalf("call %d: %s", i, got)
+				}
+			}
+			if got := s.traffic.n.Load() - before; got > 4 { // stock, clock and filter
+				t.Errorf("%d calls of Redis, want at most 4", got)
+			}
+			if grown := heap() - first; grown > most {
+				t.Errorf("the heap has grown by %d bytes", grown)
+			}
+		})
 	}
 }
 
@@ -44,64 +69,4 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc) //nolint:gosec // small
-}
-
-// TestReturnedUnit has a crowd that is refused at full speed. A unit that comes
-// back is sold within the latch time and some; a winner whose answer was lost, in
-// another environment, hears of the own order as soon.
-func TestReturnedUnit(t *testing.T) {
-	t.Parallel()
-	const promised = 2 * time.Second // generous: the latch time is 300 ms, the machine may be busy
-	c := open(t, fault(nothingWrong))
-	sl := c.sells(t, 1)
-	held := c.Reserve(t, sl, 0, "first")
-	done := make(chan struct{})
-	var crowd sync.WaitGroup
-	var refusals atomic.Int64
-	sold := make(chan string, 8)
-	for k := range 4 {
-		user := fmt.Sprint("crowd ", k)
-		event := call{item: itemText(sl, 0), bearer: provider.Token(user)}.event()
-		crowd.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				switch got := string(c.invoke(t, event)); {
-				case strings.Contains(got, `"statusCode":202`):
-					sold <- user
-					return
-				case strings.Contains(got, "SOLD_OUT"):
-					refusals.Add(1)
-				default:
-					t.Errorf("the crowd hears %s", got)
-					return
-				}
-			}
-		})
-	}
-	time.Sleep(time.Second) // at full speed
-	released := time.Now()
-	got, err := c.Stock.Release(t.Context(), stock.Of(&sl), stock.Settled, []stock.Held{{OrderID: held.OrderID, UserID: "first"}})
-	if err != nil || got[0] != stock.Released {
-		t.Fatalf("release: %v, %v", got, err)
-	}
-	var winner string
-	select {
-	case winner = <-sold:
-	case <-time.After(promised):
-		t.Fatalf("the unit was not sold within %s", promised)
-	}
-	t.Logf("sold after %s; %d refusals", time.Since(released), refusals.Load())
-	// Another environment, which was latched all the time, is asked by the winner.
-	close(done)
-	crowd.Wait()
-	other := &counter{c.Shelf, handler(t, c.Shelf, fault(nothingWrong))}
-	other.buy(t, sl, 0, "somebody", "").want(t, 410, "SOLD_OUT")
-	if a := other.buy(t, sl, 0, winner, ""); a.Status != 409 {
-		t.Errorf("the winner hears %d %s, want 409", a.Status, a.Text)
-	}
-	c.WantUnits(t, sl, 0, [4]int64{0, 1, 0, 0})
 }

@@ -25,13 +25,18 @@ func BenchmarkRefusal(b *testing.B) {
 	c.Offer(b, sl, nil)
 	waiting := c.Sale(1)
 	waiting.OpensAt, waiting.ClosesAt = time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
-	c.List(b, sl, waiting)
+	over := c.Sale(1)
+	over.OpensAt, over.ClosesAt = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
+	c.Offer(b, over, nil)
+	c.List(b, sl, waiting, over)
 	for i := range 1000 {
 		c.Reserve(b, sl, 0, fmt.Sprint("winner ", i))
 	}
-	s.invoke(b, call{item: itemText(sl, 0), bearer: provider.Token("loser")}.event())
-	s.invoke(b, call{item: "1", bearer: provider.Token("loser")}.event())
-	for name, item := range map[string]string{"sold-out": itemText(sl, 0), "not-open": itemText(waiting, 0), "unknown": "1"} {
+	items := map[string]string{"sold-out": itemText(sl, 0), "not-open": itemText(waiting, 0), "closed": itemText(over, 0), "unknown": "1"}
+	for _, item := range items {
+		s.invoke(b, call{item: item, bearer: provider.Token("loser")}.event()) // the environment learns
+	}
+	for name, item := range items {
 		event := call{item: item, extra: gatewayExtras(provider.Token("0b0e7e1c-7a8e-4e0e-9d52-0c1d2e3f4a5b"))}.event()
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -9,8 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"flashsale/shared/identity"
-	"flashsale/shared/identity/identitytest"
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
 )
@@ -149,6 +147,13 @@ func TestLocalRefusalIsTheSame(t *testing.T) {
 	if s.traffic.n.Load() != before {
 		t.Error("the second round asked Redis")
 	}
+	for _, bearer := range []string{"", "a.b"} {
+		local := s.invoke(t, call{item: "1", bearer: bearer}.event())
+		inFull := s.invoke(t, call{item: "1", bearer: bearer, extra: map[string]any{"HTTPMETHOD": "POST"}}.event())
+		if string(local) != string(inFull) {
+			t.Errorf("bearer %q: local refusal %s, want %s", bearer, local, inFull)
+		}
+	}
 }
 
 func (c *counter) invoke(t testing.TB, event []byte) []byte {
@@ -163,37 +168,25 @@ func (c *counter) invoke(t testing.TB, event []byte) []byte {
 // Refusals go on for the latch time, without any allocation. Counting those, it
 // cannot be parallel.
 func TestRefusalsCostNothing(t *testing.T) {
-	c := open(t, fault(nothingWrong))
-	s := openStill(t, c)
-	sl, _ := s.latched(t)
-	waiting := c.Sale(1)
-	waiting.OpensAt, waiting.ClosesAt = time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
-	over := c.Sale(1)
-	over.OpensAt, over.ClosesAt = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
-	for _, sl := range []sale.Sale{waiting, over} {
-		c.Offer(t, sl, nil)
-	}
-	c.List(t, sl, waiting, over)
-	s.passes(time.Second)
-	for _, sl := range []sale.Sale{sl, over} { // they are looked at now
-		s.buy(t, sl, 0, "loser", "")
-	}
-	s.answer(t, call{item: "1", bearer: provider.Token("u1")}).want(t, 404, "UNKNOWN_ITEM")
+	s := openStill(t, open(t, fault(nothingWrong)))
+	known := s.shut(t)
 
 	s.traffic.cut.Store(true)
-	keys := identity.FetchedKeys("http://127.0.0.1:1/jwks.json", time.Minute, time.Now)
-	c.h.Shoppers = identity.NewVerifier(keys, identitytest.Issuer, identitytest.Audience, time.Minute, time.Now)
+	s.h.Shoppers = keysAway()
 	before := s.traffic.n.Load()
+	somebody := forged("stranger")
 	for name, w := range map[string]struct {
-		item, status, code string
+		item, bearer, status, code string
 	}{
-		"sold out": {itemText(sl, 0), "410", "SOLD_OUT"},
-		"not open": {itemText(waiting, 0), "403", "SALE_NOT_OPEN"},
-		"closed":   {itemText(over, 0), "410", "SALE_CLOSED"},
-		"unknown":  {"1", "404", "UNKNOWN_ITEM"},
-		"no item":  {"x", "404", "UNKNOWN_ITEM"},
+		"sold out":  {itemText(known.out, 0), somebody, "410", "SOLD_OUT"},
+		"not open":  {itemText(known.waiting, 0), somebody, "403", "SALE_NOT_OPEN"},
+		"closed":    {itemText(known.over, 0), somebody, "410", "SALE_CLOSED"},
+		"unknown":   {"1", somebody, "404", "UNKNOWN_ITEM"},
+		"no item":   {"x", somebody, "404", "UNKNOWN_ITEM"},
+		"no bearer": {itemText(known.out, 0), "", "401", "UNAUTHENTICATED"},
+		"malformed": {"1", "a.b", "401", "UNAUTHENTICATED"},
 	} {
-		event := call{item: w.item, bearer: forged("stranger")}.event()
+		event := call{item: w.item, bearer: w.bearer}.event()
 		if got := string(s.invoke(t, event)); !strings.Contains(got, w.status) || !strings.Contains(got, w.code) {
 			t.Errorf("%s: got %s, want %s %s", name, got, w.status, w.code)
 		}
@@ -208,8 +201,8 @@ func TestRefusalsCostNothing(t *testing.T) {
 		t.Errorf("%d calls of Redis, want none", got)
 	}
 	s.passes(300 * time.Millisecond)
-	s.answer(t, call{item: itemText(sl, 0), bearer: forged("stranger")}).want(t, 503, "TRY_AGAIN")
-	s.answer(t, call{item: itemText(waiting, 0), bearer: forged("stranger")}).want(t, 403, "SALE_NOT_OPEN")
+	s.answer(t, call{item: itemText(known.out, 0), bearer: forged("stranger")}).want(t, 503, "TRY_AGAIN")
+	s.answer(t, call{item: itemText(known.waiting, 0), bearer: forged("stranger")}).want(t, 403, "SALE_NOT_OPEN")
 }
 
 // TestWindowIsKnown has a sale whose opening and end the environment knows from

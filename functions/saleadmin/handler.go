@@ -37,10 +37,13 @@ type Config struct {
 	config.AWS
 
 	// For preflight alone.
-	JWKSURL      string `env:"JWKS_URL"`
-	JWKS         string `env:"JWKS"`
-	PurchaseOn   string `env:"PURCHASE_ON"`   // instances, or lambda
-	PurchaseRate int    `env:"PURCHASE_RATE"` // what the stage lets through a second; 0 is not known
+	JWKSURL       string `env:"JWKS_URL"`
+	JWKS          string `env:"JWKS"`
+	KafkaInstance string `env:"KAFKA_INSTANCE_TYPE"` // of MSK's brokers, such as kafka.t3.small; "" is not known
+	PurchaseOn    string `env:"PURCHASE_ON"`         // instances, or lambda
+	PurchaseRate  int    `env:"PURCHASE_RATE"`       // what the stage lets through a second; 0 is not known
+	OtherRate     int    `env:"OTHER_RATE"`          // the same, of calls that have no rate of their own
+	AdmissionRate int    `env:"ADMISSION_RATE"`      // the same, of admission passes
 }
 
 // A Handler runs an operator's actions.

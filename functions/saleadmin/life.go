@@ -31,6 +31,8 @@ type mended struct {
 	Adopted  int `json:"adopted"`
 	Released int `json:"released"`
 	Repaired int `json:"repaired"`
+
+	TransfersFinished int `json:"transfersFinished"` // moves between shards that had stopped half-way
 }
 
 // create describes a sale. The same text again is no news; a sale's relative
@@ -148,7 +150,7 @@ func (h *Handler) reconcile(ctx context.Context, r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.standing(ctx, r.id, standing{mended: &mended{done.Adopted, done.Released, done.Repaired}})
+	return h.standing(ctx, r.id, standing{mended: &mended{done.Adopted, done.Released, done.Repaired, done.TransfersFinished}})
 }
 
 // redriven is the answer to redrive.

@@ -2,10 +2,8 @@ package saleadmin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -27,26 +25,6 @@ const (
 	// overlap, and operators are few. migrate runs alone.
 	scheduled = 3
 )
-
-// An account is AWS as the function's role sees it.
-type account struct {
-	*sigv4.Signer
-	endpoint func(service string) string
-	stack    string
-}
-
-// account fails where there is none: on a machine of one's own.
-func (h *Handler) account() (account, error) {
-	cfg := h.Estate.Config
-	stack, deployed := strings.CutSuffix(cfg.Function, "-saleadmin")
-	switch {
-	case !cfg.AWS.Known():
-		return account{}, errors.New("there are no AWS credentials here")
-	case !deployed:
-		return account{}, fmt.Errorf("the function's name %q does not end in -saleadmin, so its stack is not known", cfg.Function)
-	}
-	return account{cfg.AWS.Signer(h.Now), cfg.AWS.EndpointOf, stack}, nil
-}
 
 // lookAtAccount compares the account's quotas and the stack's settings with the peak.
 func (h *Handler) lookAtAccount(ctx context.Context, d demand) []check {
@@ -91,22 +69,21 @@ type lookAt struct {
 	look       func(context.Context, account, demand) (check, error)
 }
 
-// errNoValue is an answer without what was asked for: no reason to believe in 0.
-var errNoValue = errors.New("AWS' answer does not have the value")
-
+// lambdaConcurrency is what no function of the account has reserved for itself:
+// purchase lives on that.
 func lambdaConcurrency(ctx context.Context, a account, need int) (check, error) {
 	var out struct {
-		AccountLimit struct{ ConcurrentExecutions *int }
+		AccountLimit struct{ ConcurrentExecutions, UnreservedConcurrentExecutions *int }
 	}
 	if err := a.lambda(ctx, "/2016-08-19/account-settings", &out); err != nil {
 		return check{}, err
 	}
-	have := out.AccountLimit.ConcurrentExecutions
-	if have == nil {
+	limit, free := out.AccountLimit.ConcurrentExecutions, out.AccountLimit.UnreservedConcurrentExecutions
+	if limit == nil || free == nil {
 		return check{}, errNoValue
 	}
-	return judge("", *have >= need, strconv.Itoa(*have), "",
-		"raise the quota \"Concurrent executions\" of Lambda (L-B99A9384), days before; or lower the peak by the sale's spread"), nil
+	return judge("", *free >= need, fmt.Sprintf("%d of %d, %d are reserved", *free, *limit, *limit-*free), "",
+		"raise the quota \"Concurrent executions\" of Lambda (L-B99A9384), days before; reserve less; or lower the peak by the sale's spread"), nil
 }
 
 // warmEnvironments are kept for the alias that the API calls. Those of another, or
@@ -132,17 +109,26 @@ func (h *Handler) warmEnvironments(ctx context.Context, a account, d demand) (ch
 		}
 	}
 	return judge("", allocated >= d.environments, have, "",
-		"WarmEnvironments of the stack; they are there from WARM_BEFORE the opening on, and not earlier"), nil
+		"WarmEnvironments of the stack; they are there from WarmBefore the opening on, and not earlier"), nil
 }
 
-// instanceEnvironments are there all the time; they do not grow within seconds.
+// instanceEnvironments are there all the time; they do not grow within seconds. A
+// version has them, and Lambda takes no alias in its place here.
 func instanceEnvironments(ctx context.Context, a account, d demand) (check, error) {
+	function := "/functions/" + a.stack + "-purchase-instances"
+	var live struct{ FunctionVersion string }
+	if err := a.lambda(ctx, "/2015-03-31"+function+"/aliases/live", &live); err != nil {
+		return check{}, err
+	}
+	if live.FunctionVersion == "" {
+		return check{}, errNoValue
+	}
 	var out struct {
 		Applied struct {
 			Least *int `json:"MinExecutionEnvironments"`
 		} `json:"AppliedFunctionScalingConfig"`
 	}
-	if err := a.lambda(ctx, "/2025-11-30/functions/"+a.stack+"-purchase-instances/function-scaling-config?Qualifier=live", &out); err != nil {
+	if err := a.lambda(ctx, "/2025-11-30"+function+"/function-scaling-config?Qualifier="+url.QueryEscape(live.FunctionVersion), &out); err != nil {
 		return check{}, err
 	}
 	least := out.Applied.Least
@@ -243,42 +229,4 @@ func (h *Handler) databaseConnections(ctx context.Context, a account, why error)
 	}
 	return judge(name, free >= sum, strconv.Itoa(free), fmt.Sprintf("%d: pool of %d × (%s, others %d), migrate 1", sum, pool, plain(terms), 2*scheduled),
 		"raise max_connections or the role's limit, or lower DB_POOL_SIZE or ReservedConcurrentExecutions")
-}
-
-func (a account) lambda(ctx context.Context, path string, out any) error {
-	return allowed(a.Get(ctx, a.endpoint("lambda"), "lambda", path, out))
-}
-
-// allowed says in our words that a role lacks a right. Lambda says it by 403, Service
-// Quotas by a code alone.
-func allowed(err error) error {
-	refused, ok := errors.AsType[sigv4.RefusedError](err)
-	if ok && (refused.Code == "AccessDeniedException" || refused.Code == "" && refused.Status == http.StatusForbidden) {
-		return fmt.Errorf("saleadmin's role may not ask: %w", err)
-	}
-	return err
-}
-
-// list reads a list that comes in pages.
-func list[T any](ctx context.Context, a account, path string, query url.Values, name string) ([]T, error) {
-	var all []T
-	for {
-		var page map[string]json.RawMessage
-		if err := a.lambda(ctx, path+"?"+query.Encode(), &page); err != nil {
-			return nil, err
-		}
-		var part []T
-		var next string
-		for field, into := range map[string]any{name: &part, "NextMarker": &next} {
-			if text, ok := page[field]; ok {
-				if err := json.Unmarshal(text, into); err != nil {
-					return nil, fmt.Errorf("%s: %w", field, err)
-				}
-			}
-		}
-		if all = append(all, part...); next == "" {
-			return all, nil
-		}
-		query.Set("Marker", next)
-	}
 }

@@ -1,7 +1,10 @@
 package saleadmin_test
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -11,7 +14,20 @@ import (
 
 var ofAWS = []string{"lambda concurrency", "warm environments", "api gateway rate", "pollers", "database connections"}
 
-// aws answers for a stack named shop, from which parts may be taken.
+// What preflight asks AWS, as the stand-in names it.
+const (
+	settings    = "lambda /2016-08-19/account-settings"
+	provisioned = "lambda /2019-09-30/functions/shop-purchase/provisioned-concurrency?List=ALL"
+	quota       = "servicequotas ServiceQuotasV20190624.GetServiceQuota"
+	mappings    = "lambda /2015-03-31/event-source-mappings?FunctionName=shop-orderwriter"
+	ofStatus    = "lambda /2019-09-30/functions/shop-orderstatus/concurrency"
+	ofPayment   = "lambda /2019-09-30/functions/shop-payment/concurrency"
+	alias       = "lambda /2015-03-31/functions/shop-purchase-instances/aliases/live"
+	scaling     = "lambda /2025-11-30/functions/shop-purchase-instances/function-scaling-config?Qualifier=7"
+)
+
+// aws answers for a stack named shop, from which parts may be taken. What it is not
+// asked in these very words is not there.
 func (o *office) aws(t *testing.T, answers map[string]string) {
 	t.Helper()
 	address := sigv4test.Serve(t, func(service, what string, _ []byte) (int, string) {
@@ -28,55 +44,66 @@ func (o *office) aws(t *testing.T, answers map[string]string) {
 	}
 }
 
-// wellProvided is an account for 300,000 requests a second.
-func wellProvided() map[string]string {
-	return map[string]string{
-		"lambda /2016-08-19/account-settings":                                `{"AccountLimit":{"ConcurrentExecutions":40000,"UnreservedConcurrentExecutions":39900}}`,
-		"lambda /2019-09-30/functions/shop-purchase/provisioned-concurrency": `{"ProvisionedConcurrencyConfigs":[{"FunctionArn":"arn:aws:lambda:eu-central-1:123456789012:function:shop-purchase:live","AllocatedProvisionedConcurrentExecutions":30000,"Status":"READY"}]}`,
-		"servicequotas ServiceQuotasV20190624.GetServiceQuota":               `{"Quota":{"QuotaCode":"L-8A5B8E43","Value":300000.0}}`,
-		"lambda /2015-03-31/event-source-mappings": `{"EventSourceMappings":[{"State":"Enabled","FunctionResponseTypes":["ReportBatchItemFailures"],` +
-			`"ProvisionedPollerConfig":{"MinimumPollers":2,"MaximumPollers":8}}]}`,
-		"lambda /2019-09-30/functions/shop-orderstatus/concurrency": `{"ReservedConcurrentExecutions":5}`,
-		"lambda /2019-09-30/functions/shop-payment/concurrency":     `{"ReservedConcurrentExecutions":1}`,
+// wellProvided is an account for 300,000 requests a second. make lint holds its
+// questions and answers against AWS' own models.
+func wellProvided(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/account.json")
+	if err != nil {
+		t.Fatal(err)
 	}
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(text, &parts); err != nil {
+		t.Fatal(err)
+	}
+	answers := make(map[string]string)
+	for what, answer := range parts {
+		answers[what] = string(answer)
+	}
+	return answers
 }
 
 func TestPreflightOfAnAccount(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	sl := o.create(t, 10, true)
-	o.aws(t, wellProvided())
+	well := wellProvided(t)
+	o.aws(t, well)
 	got := o.preflight(t, sl, 300_000)
 	got.want(t, "ok", ofAWS...)
 	// 5 and 1 environments, 2 partitions, two of each scheduled one and of saleadmin: a pool of 4 each; and migrate.
 	if c := got.of(t, "database connections"); !strings.HasPrefix(c.Need, "57:") {
 		t.Errorf("database connections: got %+v, want 57 needed", c)
 	}
+	small := map[string]string{settings: `{"AccountLimit":{"ConcurrentExecutions":300,"UnreservedConcurrentExecutions":150}}`}
 	for name, c := range map[string]struct {
 		change map[string]string
 		peak   int
 		check  string
 		status string
 	}{
-		"a larger peak, for Lambda":         {nil, 400_000, "lambda concurrency", "missing"},
-		"a larger peak, for the gateway":    {nil, 300_001, "api gateway rate", "missing"},
-		"nothing warm":                      {map[string]string{"lambda /2019-09-30/functions/shop-purchase/provisioned-concurrency": `{}`}, 300_000, "warm environments", "missing"},
-		"warm for another alias":            {map[string]string{"lambda /2019-09-30/functions/shop-purchase/provisioned-concurrency": strings.Replace(wellProvided()["lambda /2019-09-30/functions/shop-purchase/provisioned-concurrency"], ":live", ":6", 1)}, 300_000, "warm environments", "missing"},
-		"an account without a limit":        {map[string]string{"lambda /2016-08-19/account-settings": `{"AccountLimit":{}}`}, 10, "lambda concurrency", "unknown"},
-		"a quota without a value":           {map[string]string{"servicequotas ServiceQuotasV20190624.GetServiceQuota": `{}`}, 10, "api gateway rate", "unknown"},
-		"an answer that is no JSON":         {map[string]string{"lambda /2015-03-31/event-source-mappings": `<html>`}, 10, "pollers", "unknown"},
-		"an answer of another shape":        {map[string]string{"lambda /2015-03-31/event-source-mappings": `{"EventSourceMappings":{"State":"Enabled"}}`}, 10, "pollers", "unknown"},
-		"no mapping":                        {map[string]string{"lambda /2015-03-31/event-source-mappings": `{}`}, 10, "pollers", "missing"},
-		"a mapping that is off":             {map[string]string{"lambda /2015-03-31/event-source-mappings": strings.Replace(wellProvided()["lambda /2015-03-31/event-source-mappings"], "Enabled", "Disabled", 1)}, 10, "pollers", "missing"},
-		"all or nothing":                    {map[string]string{"lambda /2015-03-31/event-source-mappings": strings.Replace(wellProvided()["lambda /2015-03-31/event-source-mappings"], "ReportBatchItemFailures", "", 1)}, 10, "pollers", "missing"},
-		"status without a bound":            {map[string]string{"lambda /2019-09-30/functions/shop-orderstatus/concurrency": `{}`}, 10, "database connections", "missing"},
-		"more status than connections":      {map[string]string{"lambda /2019-09-30/functions/shop-orderstatus/concurrency": `{"ReservedConcurrentExecutions":5000}`}, 10, "database connections", "missing"},
-		"a quota that was never raised":     {map[string]string{"servicequotas ServiceQuotasV20190624.GetServiceQuota": "", "servicequotas ServiceQuotasV20190624.GetAWSDefaultServiceQuota": `{"Quota":{"Value":10000}}`}, 10_000, "api gateway rate", "ok"},
-		"a service that does not answer":    {map[string]string{"lambda /2016-08-19/account-settings": ""}, 10, "lambda concurrency", "unknown"},
-		"a database that cannot be counted": {map[string]string{"lambda /2019-09-30/functions/shop-payment/concurrency": ""}, 10, "database connections", "unknown"},
+		"a larger peak, for Lambda":      {nil, 400_000, "lambda concurrency", "missing"},
+		"a small account":                {small, 500, "lambda concurrency", "ok"},
+		"half of which is reserved":      {small, 510, "lambda concurrency", "missing"},
+		"a larger peak, for the gateway": {nil, 300_001, "api gateway rate", "missing"},
+		"nothing warm":                   {map[string]string{provisioned: `{}`}, 300_000, "warm environments", "missing"},
+		"warm for another alias":         {map[string]string{provisioned: strings.Replace(well[provisioned], ":live", ":6", 1)}, 300_000, "warm environments", "missing"},
+		"an account without a limit":     {map[string]string{settings: `{"AccountLimit":{}}`}, 10, "lambda concurrency", "unknown"},
+		"a quota without a value":        {map[string]string{quota: `{}`}, 10, "api gateway rate", "unknown"},
+		"an answer that is no JSON":      {map[string]string{mappings: `<html>`}, 10, "pollers", "unknown"},
+		"an answer of another shape":     {map[string]string{mappings: `{"EventSourceMappings":{"State":"Enabled"}}`}, 10, "pollers", "unknown"},
+		"no mapping":                     {map[string]string{mappings: `{}`}, 10, "pollers", "missing"},
+		"a mapping that is off":          {map[string]string{mappings: strings.Replace(well[mappings], "Enabled", "Disabled", 1)}, 10, "pollers", "missing"},
+		"all or nothing":                 {map[string]string{mappings: strings.Replace(well[mappings], "ReportBatchItemFailures", "", 1)}, 10, "pollers", "missing"},
+		"status without a bound":         {map[string]string{ofStatus: `{}`}, 10, "database connections", "missing"},
+		"more status than connections":   {map[string]string{ofStatus: `{"ReservedConcurrentExecutions":5000}`}, 10, "database connections", "missing"},
+		"a quota that was never raised":  {map[string]string{quota: ""}, 10_000, "api gateway rate", "ok"},
+		"and is too low":                 {map[string]string{quota: ""}, 10_001, "api gateway rate", "missing"},
+		"a service that does not answer": {map[string]string{settings: ""}, 10, "lambda concurrency", "unknown"},
+		"a database without a count":     {map[string]string{ofPayment: ""}, 10, "database connections", "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := wellProvided()
+			answers := maps.Clone(well)
 			for what, text := range c.change {
 				answers[what] = text
 				if text == "" {
@@ -98,7 +125,8 @@ func TestPreflightOfAnOddAccount(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	sl := o.create(t, 10, true)
-	o.aws(t, wellProvided())
+	answers := wellProvided(t)
+	o.aws(t, answers)
 	cfg := &o.h.Estate.Config
 
 	cfg.PurchaseRate = 10_000
@@ -109,16 +137,15 @@ func TestPreflightOfAnOddAccount(t *testing.T) {
 	o.preflight(t, sl, 300_000).want(t, "ok", "api gateway rate")
 	o.preflight(t, sl, 300_001).want(t, "missing", "api gateway rate")
 
-	answers := wellProvided()
 	cfg.AWS.Endpoint = sigv4test.Serve(t, func(service, what string, _ []byte) (int, string) {
-		switch what {
-		case "/2015-03-31/event-source-mappings":
+		switch service + " " + what {
+		case mappings:
 			return http.StatusOK, `{"EventSourceMappings":[],"NextMarker":"page 2/="}`
-		case "/2015-03-31/event-source-mappings?Marker=page 2/=":
-			return http.StatusOK, answers[service+" /2015-03-31/event-source-mappings"]
-		case "ServiceQuotasV20190624.GetServiceQuota":
+		case mappings + "&Marker=page+2%2F%3D":
+			return http.StatusOK, answers[mappings]
+		case quota:
 			return http.StatusBadRequest, `{"__type":"AccessDeniedException","message":"not authorized"}`
-		case "/2016-08-19/account-settings":
+		case settings:
 			return http.StatusForbidden, `{"__type":"InvalidSignatureException","message":"Signature expired"}`
 		}
 		return http.StatusOK, answers[service+" "+what]
@@ -137,14 +164,18 @@ func TestPreflightOfInstances(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	sl := o.create(t, 10, true)
-	answers := wellProvided()
-	answers["lambda /2016-08-19/account-settings"] = `{"AccountLimit":{"ConcurrentExecutions":1000}}`
-	answers["lambda /2025-11-30/functions/shop-purchase-instances/function-scaling-config"] = `{"AppliedFunctionScalingConfig":{"MinExecutionEnvironments":100,"MaxExecutionEnvironments":100}}`
+	answers := wellProvided(t)
+	answers[settings] = `{"AccountLimit":{"ConcurrentExecutions":1000,"UnreservedConcurrentExecutions":1000}}`
 	o.aws(t, answers)
 	o.h.Estate.Config.PurchaseOn = "instances"
-	got := o.preflight(t, sl, 300_000)
+	got := o.preflight(t, sl, 700_000)
 	got.want(t, "ok", "lambda concurrency", "environments on instances", "redis connections")
-	o.preflight(t, sl, 300_001).want(t, "missing", "environments on instances")
-	delete(answers, "lambda /2025-11-30/functions/shop-purchase-instances/function-scaling-config")
+	o.preflight(t, sl, 700_001).want(t, "missing", "environments on instances")
+	answers[alias] = `{}`
+	o.preflight(t, sl, 10).want(t, "unknown", "environments on instances")
+	answers[alias] = `{"FunctionVersion":"8"}` // of which AWS knows nothing
+	o.preflight(t, sl, 10).want(t, "unknown", "environments on instances")
+	answers[alias] = `{"FunctionVersion":"7"}`
+	answers[scaling] = `{}`
 	o.preflight(t, sl, 10).want(t, "unknown", "environments on instances")
 }

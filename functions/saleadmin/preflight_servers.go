@@ -11,19 +11,12 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"flashsale/shared/config"
 	"flashsale/shared/identity"
 )
 
-const (
-	// What MSK takes of clients that log in by IAM, per broker.
-	mskConnections = 3_000
-	mskNewASecond  = 100
-
-	maxClockOffset = time.Second
-)
+const maxClockOffset = time.Second
 
 // lookAtRedis asks every master for its eviction policy and its free connections.
 // Each environment has a connection to each.
@@ -110,71 +103,6 @@ func (h *Handler) freeDatabaseConnections(ctx context.Context) (free int, err er
 		free = min(free, limit)
 	}
 	return free, err
-}
-
-// lookAtKafka asks whether an acknowledged record survives a broker, and whether
-// the brokers can take the environments.
-func (h *Handler) lookAtKafka(ctx context.Context, d demand) []check {
-	cfg := h.Estate.Config.Kafka
-	var checks []check
-	for _, topic := range []string{cfg.OrdersTopic, cfg.DeadLetterTopic, cfg.EventsTopic} {
-		if topic != "" { // the development server may do without events
-			checks = append(checks, h.lookAtTopic(ctx, topic))
-		}
-	}
-	const each, fresh = "kafka connections per broker", "kafka connections in time"
-	needEach, seconds := strconv.Itoa(d.environments+others), d.environments/mskNewASecond
-	needFresh := fmt.Sprintf("%d s before the opening, at %d new ones a second", seconds, mskNewASecond)
-	if cfg.Auth != config.IAM {
-		const why = "KAFKA_AUTH is not iam: only MSK's limits for that are known, and brokers do not tell theirs"
-		return append(checks, unknown(each, needEach, why), unknown(fresh, needFresh, why))
-	}
-	left := d.sale.OpensAt.Sub(h.Now()).Truncate(time.Second)
-	return append(checks,
-		judge(each, mskConnections >= d.environments+others, strconv.Itoa(mskConnections), needEach,
-			"MSK's own limit by IAM, which listener.name.client_iam.max.connections in the cluster's configuration may raise; or lower the peak by the sale's spread, or run purchase on instances, whose environments share connections"),
-		judge(fresh, left >= time.Duration(seconds)*time.Second, fmt.Sprintf("%s left", left), needFresh,
-			"keep the environments warm that long before the opening (WARM_BEFORE)"))
-}
-
-func (h *Handler) lookAtTopic(ctx context.Context, topic string) check {
-	name := "topic " + topic
-	const need = "3 replicas or more, all in sync, min.insync.replicas 2 or more and fewer than the replicas"
-	admin := kadm.NewClient(h.Kafka)
-	topics, err := admin.ListTopics(ctx, topic)
-	if err != nil {
-		return unknown(name, need, err.Error())
-	}
-	if err := topics[topic].Err; err != nil {
-		return judge(name, false, err.Error(), need, "create it; purchases fail without it")
-	}
-	configs, err := admin.DescribeTopicConfigs(ctx, topic)
-	if err != nil {
-		return unknown(name, need, err.Error())
-	}
-	described, err := configs.On(topic, nil)
-	if err == nil {
-		err = described.Err
-	}
-	if err != nil {
-		return unknown(name, need, err.Error())
-	}
-	atLeast := 0
-	for _, c := range described.Configs {
-		if c.Key == "min.insync.replicas" {
-			atLeast, _ = strconv.Atoi(c.MaybeValue()) // 0 says it well enough
-		}
-	}
-	partitions := topics[topic].Partitions
-	replicas, lagging := partitions.NumReplicas(), 0
-	for _, p := range partitions {
-		if len(p.ISR) < len(p.Replicas) {
-			lagging++
-		}
-	}
-	have := fmt.Sprintf("%d partitions, %d replicas, %d partitions not in sync, min.insync.replicas %d", len(partitions), replicas, lagging, atLeast)
-	return judge(name, replicas >= 3 && lagging == 0 && atLeast >= 2 && atLeast < replicas, have, need,
-		"a topic's replicas are set when it is made, or by kafka-reassign-partitions; the rest by kafka-configs")
 }
 
 // lookAtClocks compares this function's clock with the servers'. The window is

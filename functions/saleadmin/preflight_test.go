@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +92,36 @@ func TestPreflightOnRealServers(t *testing.T) {
 	o.preflight(t, sl, 10_000_000).want(t, "missing", "redis connections")
 }
 
+// TestPreflightCountsInstancesAsMeasured: preflight and make capacity say the same number,
+// since both take it from what make bench measured.
+func TestPreflightCountsInstancesAsMeasured(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/bench.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bench struct {
+		Rows []struct {
+			Name string
+			Full float64 `json:"peer_value"` // a second and core; an instance's two are half busy
+		}
+	}
+	if err := json.Unmarshal(text, &bench); err != nil {
+		t.Fatal(err)
+	}
+	o := open(t)
+	sl := o.create(t, 10, false)
+	o.h.Estate.Config.PurchaseOn = "instances"
+	const peak = 1_000_000_000
+	need, err := strconv.ParseFloat(o.preflight(t, sl, peak).of(t, "environments on instances").Need, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := peak/need, bench.Rows[0].Full; bench.Rows[0].Name != "refusal" || math.Abs(got/want-1) > 0.01 {
+		t.Errorf("%s: preflight counts %.0f requests a second of one on instances, docs/bench.json has %.0f", bench.Rows[0].Name, got, want)
+	}
+}
+
 func TestPreflightRefusals(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -107,10 +140,35 @@ func TestPreflightOfMSK(t *testing.T) {
 	sl := o.Sale(10)
 	opens := time.Now().Add(10 * time.Minute).UTC().Format(time.RFC3339)
 	o.says(t, `{"action":"create","sale":%s}`, file(sl, opens, "+2h", 10))
-	o.h.Estate.Config.Kafka.Auth = config.IAM
-	o.preflight(t, sl, 29_000).want(t, "ok", "kafka connections per broker", "kafka connections in time")
-	o.preflight(t, sl, 29_001).want(t, "missing", "kafka connections per broker")
-	o.preflight(t, sl, 1_000_000).want(t, "missing", "kafka connections in time")
+	warm := config.Warm{Target: warmTarget, Environments: 100, Before: 15 * time.Minute, After: time.Minute}
+	short := warm
+	short.Before = 20 * time.Second
+	for name, c := range map[string]struct {
+		warm     config.Warm
+		on       string // what purchase runs on
+		brokers  string
+		peak     int
+		each, in string // connections per broker, in time
+	}{
+		"warm for long":                   {warm, "", "kafka.m7g.large", 9_660, "ok", "ok"},
+		"more than a broker takes":        {warm, "", "kafka.m7g.large", 9_661, "missing", "ok"},
+		"longer than is left":             {warm, "", "", 1_000_000, "missing", "missing"},
+		"warm for too short a time":       {short, "", "", 9_660, "ok", "missing"},
+		"warm for long enough":            {short, "", "", 6_660, "ok", "ok"},
+		"nothing warm":                    {config.Warm{}, "", "", 1_000, "ok", "missing"},
+		"nothing warm, and a second will": {config.Warm{}, "", "", 330, "ok", "ok"},
+		"small brokers":                   {warm, "", "kafka.t3.small", 9_660, "ok", "missing"},
+		"small brokers, a small peak":     {warm, "", "kafka.t3.small", 7_000, "ok", "ok"},
+		"instances need no warmth":        {config.Warm{}, "instances", "", 1_000_000, "ok", "ok"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := &o.h.Estate.Config
+			cfg.Kafka.Auth, cfg.Warm, cfg.PurchaseOn, cfg.KafkaInstance = config.IAM, c.warm, c.on, c.brokers
+			got := o.preflight(t, sl, c.peak)
+			got.want(t, c.each, "kafka connections per broker")
+			got.want(t, c.in, "kafka connections in time")
+		})
+	}
 }
 
 func TestPreflightOfTopics(t *testing.T) {

@@ -32,6 +32,9 @@ func open(t *testing.T, log recovery.Log) *desk {
 		Keeper: &recovery.Keeper{
 			Orders: shop.Orders, Stock: shop.Stock, Log: log,
 			Backlog: func(context.Context) (int64, error) { return 0, nil },
+			Mark: func(context.Context, []sale.ItemID) (func(context.Context) (bool, error), error) {
+				return func(context.Context) (bool, error) { return true, nil }, nil
+			},
 		},
 	}}
 }

@@ -156,9 +156,6 @@ func (h *Handler) mend(ctx context.Context, l *sale.Listing) (recovery.Reconcile
 		return recovery.Reconciled{}, err
 	}
 	if !lost {
-		if err := h.Keeper.Govern(ctx, l.ID); err != nil {
-			return recovery.Reconciled{}, err
-		}
 		return h.Keeper.Reconcile(ctx, &l.Sale)
 	}
 	h.Log.ErrorContext(ctx, "Redis has lost a sale, it is being rebuilt", "saleId", l.ID)

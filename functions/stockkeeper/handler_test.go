@@ -178,8 +178,10 @@ func TestLostSale(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	waiting := int64(1)
-	d.h.Keeper.Backlog = func(context.Context) (int64, error) { return waiting, nil }
+	waiting := true
+	d.h.Keeper.Mark = func(context.Context, []sale.ItemID) (func(context.Context) (bool, error), error) {
+		return func(context.Context) (bool, error) { return !waiting, nil }, nil
+	}
 	if got := d.invoke(t, once); got.Loaded != 1 {
 		t.Errorf("loaded: got %d, want the new sale only", got.Loaded)
 	}
@@ -193,7 +195,7 @@ func TestLostSale(t *testing.T) {
 		t.Errorf("new sale: got %v, want not open", got)
 	}
 
-	waiting = 0
+	waiting = false
 	if got := d.invoke(t, once); got.Loaded != 0 || got.Adopted != 2 {
 		t.Errorf("rebuild: got %+v, want nothing loaded and 2 adopted", got)
 	}

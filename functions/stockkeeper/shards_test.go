@@ -50,3 +50,24 @@ func TestMovesUnits(t *testing.T) {
 	d.passes(t, stockkeeper.Result{})
 	want(2, 2)
 }
+
+// TestFinishedMoveIsAFigure counts it beside the other repairs.
+func TestFinishedMoveIsAFigure(t *testing.T) {
+	t.Parallel()
+	d := open(t, unused{t})
+	sl := d.Sale(8)
+	sl.Shards = 2
+	t.Cleanup(func() { _ = d.Stock.Drop(context.WithoutCancel(t.Context()), stock.Of(&sl)) })
+	d.Create(t, sl)
+	d.Load(t, sl)
+	pass := d.figures(t)
+	half := map[sale.ItemID]int{sl.Items[0].ID: 3}
+	if got, err := d.Stock.Shrink(t.Context(), stock.Of(&sl), 1, 2, half); err != nil || got != stock.QuotaApplied {
+		t.Fatalf("shrink: %v, %v", got, err)
+	}
+	for _, want := range []float64{1, 0} {
+		if got := pass(false); got["Repaired"] != want {
+			t.Errorf("told %v, want Repaired %v", got, want)
+		}
+	}
+}

@@ -63,8 +63,8 @@ func (h *Handler) name(ctx context.Context, saleID sale.ID, shard int, report st
 	}
 }
 
-// mended is how many holds and counts were put right.
-func (r *Result) mended() int { return r.Adopted + r.Released + r.Repaired }
+// mended is how many holds, counts and moves were put right.
+func (r *Result) mended() int { return r.Adopted + r.Released + r.Repaired + r.TransfersFinished }
 
 // tell writes the pass's figures. One that is not known is left out, which its
 // alarm sees. So is a good word of a pass that failed: its silence is an alarm too.

@@ -11,9 +11,11 @@ arch=amd64 machine=x86_64
 [ "$(uname -m)" = x86_64 ] || arch=arm64 machine=arm64
 
 echo "building"
+mkdir -p build
+go build -o build/bench ./localstack/bench
+build/bench -check "$@" # before all that takes minutes
 python=$(localstack/deploy/python.sh sam)
 emulator=("$python"/../lib/python3*/site-packages/samcli/local/rapid/aws-lambda-rie-"$machine")
-mkdir -p build
 programs=()
 for main in functions/*/lambda/main.go; do
 	name=${main#functions/}
@@ -21,7 +23,6 @@ for main in functions/*/lambda/main.go; do
 done
 flock build/lock make -s "${programs[@]}"
 go build -o build/dev ./localstack/dev
-go build -o build/bench ./localstack/bench
 
 [ -n "${KEEP:-}" ] || trap '"$servers" down' EXIT
 "$servers" up

@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
-	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -51,6 +50,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	only := flags.String("only", "", "only these measures, by `name`, separated by commas")
 	file := flags.String("out", "build/bench.json", "a `file` for the rows")
 	profile := flags.String("cpuprofile", "", "a `file` for a profile of this process")
+	check := flags.Bool("check", false, "only look whether the options are good")
 	tools := measure.Tools{Events: "functions"}
 	flags.StringVar(&tools.Dev, "dev", "build/dev", "the development server's `program`")
 	flags.StringVar(&tools.Programs, "programs", "build/"+runtime.GOARCH, "the `folder` of the functions' programs")
@@ -58,9 +58,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	var names []string
-	if *only != "" {
-		names = strings.Split(*only, ",")
+	names, err := table.Choose(*only)
+	if err != nil || *check {
+		return err
 	}
 	stop, err := profiled(*profile)
 	if err != nil {

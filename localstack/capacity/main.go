@@ -34,6 +34,9 @@ func run(args []string, out io.Writer) error {
 	shoppers := flags.Float64("shoppers", 0, "all who come (5/3 of the peak)")
 	items := flags.Float64("items", 10_000, "units on sale")
 	spread := flags.Duration("spread", time.Minute, "of the lottery")
+	shards := flags.Float64("shards", 1, "of the sale, each on a Redis node of its own")
+	warm := flags.Float64("warm", 0, "environments that are there before the opening, WarmEnvironments of the stack")
+	had := flags.String("have", "", "what was raised already, such as 'Lambda, concurrency=40000; Kafka, pollers=16', `list`")
 	prices := flags.String("prices", "", "a price list, `file` (the built-in one of us-east-1)")
 	bench := flags.String("bench", "", "unit costs, `file` (build/bench.json, else docs/bench.json)")
 	result := flags.String("o", "build/capacity.json", "where the answer goes as JSON, `file`")
@@ -42,6 +45,10 @@ func run(args []string, out io.Writer) error {
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("there is no argument %q, only flags", flags.Arg(0))
+	}
+	have, err := forecast.ParseHaving(*had)
+	if err != nil {
+		return err
 	}
 	files := benches
 	if *bench != "" {
@@ -55,7 +62,9 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	answer, err := forecast.New(forecast.Question{Peak: *peak, Shoppers: *shoppers, Items: *items, Spread: *spread}, measured, list)
+	answer, err := forecast.New(forecast.Question{
+		Peak: *peak, Shoppers: *shoppers, Items: *items, Spread: *spread, Shards: *shards, Warm: *warm, Have: have,
+	}, measured, list)
 	if err != nil {
 		return err
 	}

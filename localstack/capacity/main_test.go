@@ -29,7 +29,7 @@ func TestCommand(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	for _, want := range []string{"5,000 shoppers", "docs/bench.json (2", "us-east-1", "check the price list", "What breaks first:", "What it costs, USD:"} {
+	for _, want := range []string{"5,000 shoppers", "docs/bench.json (2", "us-east-1", "check the price list", "What breaks first:", "What to ask preflight for:", "What it costs, USD:"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}
@@ -52,6 +52,8 @@ func TestCommand(t *testing.T) {
 		"items that are none":    {"-bench", "docs/bench.json", "-items", "NaN"},
 		"shoppers without end":   {"-bench", "docs/bench.json", "-shoppers", "Inf"},
 		"more than there are":    {"-bench", "docs/bench.json", "-peak", "1e300"},
+		"more of nothing":        {"-bench", "docs/bench.json", "-have", "luck=7"},
+		"half a shard":           {"-bench", "docs/bench.json", "-shards", "0.5"},
 		"a word too many":        {"-bench", "docs/bench.json", "300000"},
 		"no unit costs":          {"-bench", "nowhere.json"},
 		"no prices":              {"-bench", "docs/bench.json", "-prices", "nowhere.json"},

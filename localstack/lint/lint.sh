@@ -97,7 +97,7 @@ for part in vulnerabilities secrets; do
 	check "$part" localstack/lint/security.sh "$part"
 done
 
-for part in validate sam-lint cfn-lint checkov commands programs; do
+for part in validate sam-lint cfn-lint checkov commands calls programs; do
 	check "template: $part" localstack/lint/template.sh "$part"
 done
 

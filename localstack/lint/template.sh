@@ -6,6 +6,7 @@
 #   cfn-lint    cfn-lint on what CloudFormation makes of it; finds what the others do not see
 #   checkov     policies; exceptions stand in checkov.yaml
 #   commands    the aws commands of the documents, held against AWS' service models
+#   calls       the same for what saleadmin asks AWS
 #   programs    `sam build` for both architectures: right processor, no program too large
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -93,6 +94,16 @@ commands)
 		cat "$work/said" && echo "four planted mistakes were not found, so nothing would be" && exit 1
 	fi
 	quietly "$programs/python" "$here/awscommands.py" README.md docs/*.md
+	;;
+calls)
+	cat >"$work/wrong" <<-'END'
+		{"lambda /2025-11-30/functions/x/function-scaling-config?Qualifier=live": {"Applied": {}},
+		 "lambda /2015-03-31/functions/x/alias/live": {}, "servicequotas ServiceQuotasV20190624.GetQuota": {}}
+	END
+	if "$programs/python" "$here/awscalls.py" "$work/wrong" >"$work/said" || [ "$(wc -l <"$work/said")" != 4 ]; then
+		cat "$work/said" && echo "four planted mistakes were not found, so nothing would be" && exit 1
+	fi
+	quietly "$programs/python" "$here/awscalls.py" functions/saleadmin/testdata/account.json
 	;;
 programs) build_for arm64 arm64 && build_for x86_64 amd64 ;;
 *)

@@ -111,6 +111,9 @@ func stageOwn(ctx context.Context, s settings, out io.Writer) (_ *report.Report,
 		return nil, err
 	}
 	defer own.Close()
+	if err := own.MoveIn(ctx); err != nil {
+		return nil, err
+	}
 	tokens, err := own.Login(ctx, s.shoppers, out)
 	if err != nil {
 		return nil, err

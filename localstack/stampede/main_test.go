@@ -100,6 +100,7 @@ func TestVerdict(t *testing.T) {
 		liar.Honest:         "",
 		liar.Flaky:          "",
 		liar.GivesUp:        "",
+		liar.Late:           "",
 		liar.OneTooMany:     "Never one too many",
 		liar.LosesOrder:     "Never one lost",
 		liar.ShowsAnother:   "Nobody sees another's order",
@@ -144,7 +145,7 @@ func TestVerdict(t *testing.T) {
 			if broken != "" && kept {
 				t.Errorf("promise %q is kept, want broken: %+v", broken, r.Promises)
 			}
-			if (lie == liar.Honest || lie == liar.Draws) && (r.Orders.Active() != units || shop.Held() != units) {
+			if (lie == liar.Honest || lie == liar.Late || lie == liar.Draws) && (r.Orders.Active() != units || shop.Held() != units) {
 				t.Errorf("orders with a unit: reported %d, in the shop %d, want %d", r.Orders.Active(), shop.Held(), units)
 			}
 		})
@@ -153,7 +154,18 @@ func TestVerdict(t *testing.T) {
 
 func TestParts(t *testing.T) {
 	t.Parallel()
-	folder, shop := t.TempDir(), liar.New(liar.Honest, units)
+	for _, lie := range []liar.Lie{liar.Honest, liar.Late} {
+		t.Run(string(lie), func(t *testing.T) {
+			t.Parallel()
+			testParts(t, liar.New(lie, units))
+		})
+	}
+}
+
+// testParts has two parts at a shop, whose merged verdict must be that of a single run.
+func testParts(t *testing.T, shop *liar.Shop) {
+	t.Helper()
+	folder := t.TempDir()
 	args := meet(t, folder, shop, "-open", time.Now().Add(2*time.Second).Truncate(time.Second).Add(time.Second).Format(time.RFC3339))
 	done := make(chan string, 2)
 	for _, part := range []string{"1/2", "2/2"} {

@@ -16,8 +16,8 @@ import (
 func Backlog(client *kgo.Client, group, topic string) func(context.Context) (int64, error) {
 	return func(ctx context.Context) (int64, error) {
 		committed, err := offsets(ctx, client, group)
-		if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-			return 0, fmt.Errorf("orderlog: offsets of group %s: %w", group, err)
+		if err != nil {
+			return 0, err
 		}
 		return count(ctx, client, topic, func(partition int32) int64 {
 			at, _ := committed.Lookup(topic, partition)
@@ -31,6 +31,7 @@ func Backlog(client *kgo.Client, group, topic string) func(context.Context) (int
 // own retries, which are cut for the purchase's budget.
 const patience = 20 * time.Second
 
+// offsets are none for a group that never committed.
 func offsets(ctx context.Context, client *kgo.Client, group string) (kadm.OffsetResponses, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -39,12 +40,15 @@ func offsets(ctx context.Context, client *kgo.Client, group string) (kadm.Offset
 		if err == nil {
 			err = committed.Error()
 		}
-		if !errors.Is(err, kerr.CoordinatorNotAvailable) && !errors.Is(err, kerr.CoordinatorLoadInProgress) {
-			return committed, err
+		switch {
+		case err == nil || errors.Is(err, kerr.GroupIDNotFound):
+			return committed, nil
+		case !errors.Is(err, kerr.CoordinatorNotAvailable) && !errors.Is(err, kerr.CoordinatorLoadInProgress):
+			return nil, fmt.Errorf("orderlog: offsets of group %s: %w", group, err)
 		}
 		select {
 		case <-ctx.Done():
-			return committed, err
+			return nil, fmt.Errorf("orderlog: offsets of group %s: %w", group, err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

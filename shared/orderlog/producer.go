@@ -19,6 +19,7 @@ import (
 func ClientOptions() []kgo.Opt {
 	return []kgo.Opt{
 		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.RecordPartitioner(byKey),
 		// A frozen environment sends nothing, so nothing is held back. Records
 		// that come while a request is under way still share the next one.
 		kgo.ProducerLinger(0),
@@ -62,7 +63,7 @@ func NewProducer(client *kgo.Client, topic string) *Producer {
 func (p *Producer) Publish(ctx context.Context, pl sale.Placed) error {
 	r := &kgo.Record{
 		Topic: p.topic,
-		Key:   strconv.AppendInt(nil, int64(pl.ItemID), 10),
+		Key:   itemKey(pl.ItemID),
 		Value: Encode(pl),
 	}
 	if parent := tracing.Parent(ctx); parent != "" {
@@ -74,6 +75,9 @@ func (p *Producer) Publish(ctx context.Context, pl sale.Placed) error {
 	}
 	return nil
 }
+
+// itemKey leads an item's orders to one partition.
+func itemKey(id sale.ItemID) []byte { return strconv.AppendInt(nil, int64(id), 10) }
 
 // Warm opens what the first Publish would have to wait for: the producer's id
 // and the connections to all brokers. It fails if there is no such topic.

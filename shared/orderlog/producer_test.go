@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -256,6 +257,25 @@ func TestWarm(t *testing.T) {
 	missing := orderlog.NewProducer(newClient(t, servers.KafkaBrokers(t)), "no-such-topic")
 	if err := missing.Warm(t.Context()); !errors.Is(err, kerr.UnknownTopicOrPartition) {
 		t.Errorf("Warm without the topic: got %v, want that it is unknown", err)
+	}
+}
+
+// TestWarmConnections: make capacity counts three of an environment at each broker, and brokers
+// take few.
+func TestWarmConnections(t *testing.T) {
+	t.Parallel()
+	const brokers = 3
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(brokers), kfake.SeedTopics(6, "orders"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	var net wire
+	if err := orderlog.NewProducer(newClient(t, cluster.ListenAddrs(), net.dialer()), "orders").Warm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := net.dials.Load(); n > 3*brokers || n <= 2*brokers {
+		t.Errorf("connections: Warm opened %d to %d brokers, want two or three to each, and three to one of them", n, brokers)
 	}
 }
 

@@ -78,8 +78,14 @@ func (k *Keeper) moveAll(ctx context.Context, shards stock.Shards) (moved int, e
 }
 
 // resting tells that a shard sells nothing now, or waits for its repair. While
-// it is rebuilt it seems to have units that are other shoppers'.
+// it is rebuilt, or has more than its quota, it seems to have units that are
+// other shoppers'.
 func resting(level stock.ShardReport) bool {
+	for _, item := range level.Items {
+		if item.Stock > item.Quota {
+			return true
+		}
+	}
 	return level.OpensAt.IsZero() || len(level.Paused) > 0 || level.Damaged > 0
 }
 

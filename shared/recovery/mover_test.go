@@ -3,6 +3,7 @@ package recovery_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -152,4 +153,20 @@ func TestRaisedAboveAMover(t *testing.T) {
 		t.Errorf("the donor: got %v, %v, want that it takes its quota back", got, err)
 	}
 	b.wantStock(t, sl, 0, 5, 5)
+}
+
+// TestTypedStockDoesNotMove has a hand type units into a shard that is sold out: they are other shoppers'.
+func TestTypedStockDoesNotMove(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	sl := b.openShards(t, 2, 10)
+	if won := b.try(t, sl, 0, append(homed(sl, 0, 6), homed(sl, 1, 6)...)...); len(won) != 10 {
+		t.Fatalf("sold: got %d, want 10", len(won))
+	}
+	b.Redis.HSet(t.Context(), b.shardKey(t, sl, 0, "stock"), strconv.FormatInt(int64(sl.Items[0].ID), 10), 6)
+	if n := b.move(t, sl); n != 0 {
+		t.Errorf("moved: got %d, want nothing", n)
+	}
+	b.pass(t, sl)
+	b.wantStock(t, sl, 0, 0, 0)
 }

@@ -10,6 +10,7 @@ import (
 	"flashsale/localstack/servers"
 	"flashsale/lua"
 	"flashsale/shared/recovery"
+	"flashsale/shared/sale"
 	"flashsale/shared/shoptest"
 	"flashsale/shared/stock"
 )
@@ -34,7 +35,7 @@ func TestRebuildOvertaken(t *testing.T) {
 			b.backlog = 0
 			b.Stack(t, sl) // what it does next
 		}))
-		first := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: b.keeper.Backlog}
+		first := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Mark: b.keeper.Mark}
 		if _, err := first.Rebuild(t.Context(), &sl); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func TestRebuildOvertaken(t *testing.T) {
 			}
 			heard = b.Outcome(t, sl, 0, "u")
 		}))
-		keeper := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: b.keeper.Backlog}
+		keeper := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Mark: b.keeper.Mark}
 		if _, err := keeper.Rebuild(t.Context(), &sl); err != nil {
 			t.Fatal(err)
 		}
@@ -85,13 +86,13 @@ func TestRebuildOvertaken(t *testing.T) {
 		shelf.Redis.AddHook(afterAny(func() {
 			sold = sold || t.Context().Err() == nil && b.Outcome(t, sl, 0, "stranger") == stock.Reserved
 		}))
-		late := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Backlog: func(context.Context) (int64, error) {
+		late := &recovery.Keeper{Orders: b.Orders, Stock: shelf.Stock, Mark: func(ctx context.Context, items []sale.ItemID) (func(context.Context) (bool, error), error) {
 			// Another one is through meanwhile and lifts the pause. Then comes the second loss.
 			if _, err := b.keeper.Rebuild(t.Context(), &sl); err != nil {
 				t.Error(err)
 			}
 			b.wipe(t, sl)
-			return 0, nil
+			return b.keeper.Mark(ctx, items)
 		}}
 		if _, err := late.Rebuild(t.Context(), &sl); err != nil && !errors.Is(err, recovery.ErrDraining) {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"flashsale/shared/sale"
 	"flashsale/shared/stock"
@@ -25,18 +24,23 @@ func (k *Keeper) Lost(ctx context.Context, s *sale.Sale) (bool, error) {
 	if slices.Contains(settings.Paused, sale.PausedByRebuild) {
 		return true, nil
 	}
-	return k.markerMissing(ctx, stock.Of(s))
+	missing, err := k.missing(ctx, stock.Of(s))
+	return len(missing) > 0, err
 }
 
-// markerMissing tells whether Redis has lost a shard.
-func (k *Keeper) markerMissing(ctx context.Context, shards stock.Shards) (bool, error) {
+// missing are the shards that Redis has lost.
+func (k *Keeper) missing(ctx context.Context, shards stock.Shards) ([]int, error) {
+	var missing []int
 	for shard := range shards.N {
 		loaded, err := k.Stock.Loaded(ctx, shards, shard)
-		if err != nil || !loaded {
-			return !loaded && err == nil, err
+		if err != nil {
+			return nil, err
+		}
+		if !loaded {
+			missing = append(missing, shard)
 		}
 	}
-	return false, nil
+	return missing, nil
 }
 
 // Rebuild restores a sale that Redis has lost, from the rows. The sale is paused,
@@ -56,20 +60,6 @@ func (k *Keeper) Rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) 
 	return sum, nil
 }
 
-// landing waits for the purchases that are under way, where there can be some.
-func (k *Keeper) landing(ctx context.Context, s *sale.Sale) error {
-	now, err := k.Stock.Clock(ctx)
-	if err != nil || now.Before(s.OpensAt) || now.After(s.ClosesAt.Add(k.UnderWay)) {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(k.UnderWay):
-		return nil
-	}
-}
-
 // stillStops makes the pause anew before a shard gets its marker: it sells as soon as anybody tells it
 // that nothing stops it. Where the pause is gone another rebuild was through, and this is a loss
 // since then: the sale has sold meanwhile, so a rebuild begins anew.
@@ -86,11 +76,11 @@ func (k *Keeper) stillStops(ctx context.Context, s *sale.Sale) (seen int64, err 
 
 func (k *Keeper) rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) {
 	shards := stock.Of(s)
-	lost, err := k.markerMissing(ctx, shards)
+	missing, err := k.missing(ctx, shards)
 	if err != nil {
 		return Reconciled{}, err
 	}
-	seen, err := k.Orders.BeginRebuild(ctx, s.ID, lost, "stockkeeper")
+	seen, err := k.Orders.BeginRebuild(ctx, s.ID, len(missing) > 0, "stockkeeper")
 	if err != nil {
 		return Reconciled{}, err
 	}
@@ -104,21 +94,13 @@ func (k *Keeper) rebuild(ctx context.Context, s *sale.Sale) (Reconciled, error) 
 	if err := k.Govern(ctx, s.ID); err != nil && !errors.Is(err, ErrLost) {
 		return Reconciled{}, err
 	}
-	if lost {
-		if err := k.landing(ctx, s); err != nil {
-			return Reconciled{}, err
-		}
-	}
-	lag, err := k.Backlog(ctx)
-	if err != nil {
+	if err := k.drain(ctx, s, seen, missing); err != nil {
 		return Reconciled{}, err
 	}
-	if lag > 0 {
-		return Reconciled{}, ErrDraining
-	}
-	if lost, err = k.markerMissing(ctx, shards); err != nil {
+	if missing, err = k.missing(ctx, shards); err != nil {
 		return Reconciled{}, err
 	}
+	lost := len(missing) > 0
 	if lost {
 		if seen, err = k.stillStops(ctx, s); err != nil {
 			return Reconciled{}, err

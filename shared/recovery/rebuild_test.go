@@ -1,9 +1,7 @@
 package recovery_test
 
 import (
-	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,11 +114,9 @@ func TestRebuild(t *testing.T) {
 		late := b.Reserve(t, sl, 0, "late")
 		b.wipe(t, sl)
 		// It publishes while the rebuild is under way, as late as it may.
-		var published atomic.Int64
-		keeper := &recovery.Keeper{Orders: b.Orders, Stock: b.Stock, UnderWay: 500 * time.Millisecond, Backlog: func(context.Context) (int64, error) {
-			return published.Load(), nil
-		}}
-		time.AfterFunc(100*time.Millisecond, func() { published.Store(1) })
+		var log tape
+		keeper := &recovery.Keeper{Orders: b.Orders, Stock: b.Stock, UnderWay: 500 * time.Millisecond, Mark: log.mark}
+		time.AfterFunc(100*time.Millisecond, func() { log.end.Store(1) })
 		if _, err := keeper.Rebuild(t.Context(), &sl); !errors.Is(err, recovery.ErrDraining) {
 			t.Errorf("rebuild: got %v, want ErrDraining", err)
 		}
@@ -128,7 +124,7 @@ func TestRebuild(t *testing.T) {
 			t.Error("the unit of a purchase that was under way is sold again")
 		}
 		b.Write(t, late)
-		published.Store(0)
+		log.written.Store(1)
 		if got, err := keeper.Rebuild(t.Context(), &sl); err != nil || got.Adopted != 1 {
 			t.Errorf("rebuild: got %+v, %v, want 1 adopted", got, err)
 		}

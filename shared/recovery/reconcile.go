@@ -21,8 +21,8 @@ type Reconciled struct {
 	TransfersFinished int // moves between shards that stopped half-way
 }
 
-// Reconcile makes Redis agree with the rows: damage inside a shard is mended by
-// what the shard itself knows, ledger and settings are asserted, lost holds of
+// Reconcile makes Redis agree with the rows: settings are asserted, damage inside
+// a shard is mended by what the shard itself knows, so is the ledger, lost holds of
 // living rows are put back, holds of ended rows are released, and holds without
 // a row are left to the sweep. Items that were in doubt when it began are on
 // sale again when it is through.
@@ -33,9 +33,14 @@ type Reconciled struct {
 func (k *Keeper) Reconcile(ctx context.Context, s *sale.Sale) (Reconciled, error) {
 	var sum Reconciled
 	settings, err := k.Orders.Settings(ctx, s.ID)
+	righted := 0
+	if err == nil {
+		righted, err = k.govern(ctx, s.ID)
+	}
 	if err == nil {
 		sum, err = k.repair(ctx, stock.Of(s))
 	}
+	sum.Repaired += righted
 	if err == nil {
 		err = k.compare(ctx, stock.Of(s), &sum)
 	}

@@ -30,6 +30,9 @@ func newBench(t testing.TB) *bench {
 	b.keeper = &recovery.Keeper{
 		Orders: b.Orders, Stock: b.Stock,
 		Backlog: func(context.Context) (int64, error) { return b.backlog, nil },
+		Mark: func(context.Context, []sale.ItemID) (func(context.Context) (bool, error), error) {
+			return func(context.Context) (bool, error) { return b.backlog == 0, nil }, nil
+		},
 	}
 	return b
 }

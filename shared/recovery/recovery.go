@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"flashsale/shared/order"
@@ -35,9 +36,14 @@ type Keeper struct {
 	Log    Log // for Sweep alone
 	// Backlog counts the records that the writer has not written yet.
 	Backlog func(context.Context) (int64, error)
+	// Mark notes where the order log ends now for these items' records; written tells whether the
+	// writer has written all until there. For Rebuild alone.
+	Mark func(ctx context.Context, items []sale.ItemID) (written func(context.Context) (bool, error), err error)
 	// UnderWay is how long a purchase may take: what it reserved before Redis was lost is in the log
 	// by then, or never. A rebuild and the archive wait for it.
 	UnderWay time.Duration
+
+	drains sync.Map // by sale, a *drain
 }
 
 // PurchaseBudget is UnderWay outside of tests: see functions/purchase.
@@ -79,34 +85,41 @@ const steers = 10
 // Govern tells every shard of a loaded sale its window and what stops it. When
 // it returns without an error every shard has what the rows said, or newer rows.
 func (k *Keeper) Govern(ctx context.Context, id sale.ID) error {
+	_, err := k.govern(ctx, id)
+	return err
+}
+
+// govern is [Keeper.Govern] and tells how many shards had what a hand had typed.
+func (k *Keeper) govern(ctx context.Context, id sale.ID) (righted int, err error) {
 	listing, err := k.Orders.Listing(ctx, id)
 	if err != nil {
-		return fmt.Errorf("recovery: govern: %w", err)
+		return 0, fmt.Errorf("recovery: govern: %w", err)
 	}
 	if !listing.Loaded || listing.Archived {
-		return nil
+		return 0, nil
 	}
 	shards := stock.Of(&listing.Sale)
 	for range steers {
-		stale, err := k.steer(ctx, shards)
+		typed, stale, err := k.steer(ctx, shards)
+		righted += typed
 		if err == nil && stale {
 			err = k.catchUp(ctx, shards)
 		}
 		if err != nil {
-			return fmt.Errorf("recovery: govern sale %d: %w", id, err)
+			return righted, fmt.Errorf("recovery: govern sale %d: %w", id, err)
 		}
 		if !stale {
-			return nil
+			return righted, nil
 		}
 	}
-	return fmt.Errorf("recovery: govern sale %d: the shards have had newer settings %d times", id, steers)
+	return righted, fmt.Errorf("recovery: govern sale %d: the shards have had newer settings %d times", id, steers)
 }
 
-// steer tells all shards it can, and whether one has newer settings.
-func (k *Keeper) steer(ctx context.Context, shards stock.Shards) (stale bool, failed error) {
+// steer tells all shards it can; how many had typed settings, and whether one has newer ones.
+func (k *Keeper) steer(ctx context.Context, shards stock.Shards) (typed int, stale bool, failed error) {
 	settings, err := k.Orders.Settings(ctx, shards.Sale)
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	for shard := range shards.N {
 		outcome, err := k.Stock.Steer(ctx, shards, shard, settings)
@@ -115,12 +128,14 @@ func (k *Keeper) steer(ctx context.Context, shards stock.Shards) (stale bool, fa
 			err = ErrLost
 		case err == nil && outcome == stock.SteerStale:
 			stale = true
+		case err == nil && outcome == stock.SteerPutRight:
+			typed++
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("shard %d: %w", shard, err))
 		}
 	}
-	return stale, failed
+	return typed, stale, failed
 }
 
 // catchUp raises the rows' version above the shards', unless they are newer: then

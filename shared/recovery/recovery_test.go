@@ -95,8 +95,7 @@ func TestLoad(t *testing.T) {
 		t.Parallel()
 		sl := w.Sale(5)
 		w.Create(t, sl)
-		away := *w.keeper
-		away.Stock = shoptest.OpenShelf(t, "redis://127.0.0.1:1").Stock
+		away := &recovery.Keeper{Orders: w.Orders, Stock: shoptest.OpenShelf(t, "redis://127.0.0.1:1").Stock}
 		if first, err := away.Load(t.Context(), sl.ID); first || err == nil {
 			t.Errorf("load: got %v, %v, want an error", first, err)
 		}

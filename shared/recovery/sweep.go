@@ -36,10 +36,12 @@ type Swept struct {
 // living row confirms the hold, a final row or somebody else's releases it, and
 // without a row the record is published again under the same order id: its first
 // publish may have been lost with the function that made it. If it was not, the
-// writer meets the same order twice, which changes nothing.
+// writer meets the same order twice, which changes nothing. A shard that cannot be
+// asked keeps no other's holds waiting.
 func (k *Keeper) Sweep(ctx context.Context, s *sale.Sale) (Swept, error) {
 	var sum Swept
 	shards := stock.Of(s)
+	var failed error
 	for shard := range shards.N {
 		// A hold that cannot be read comes as an error beside the sound ones.
 		due, dueErr := k.Stock.Due(ctx, shards, shard, sweepCap)
@@ -49,10 +51,10 @@ func (k *Keeper) Sweep(ctx context.Context, s *sale.Sale) (Swept, error) {
 		sum.Confirmed += swept.Confirmed
 		sum.Released += swept.Released
 		if err != nil {
-			return sum, fmt.Errorf("recovery: sweep sale %d shard %d: %w", s.ID, shard, err)
+			failed = errors.Join(failed, fmt.Errorf("recovery: sweep sale %d shard %d: %w", s.ID, shard, err))
 		}
 	}
-	return sum, nil
+	return sum, failed
 }
 
 func (k *Keeper) look(ctx context.Context, shards stock.Shards, due []stock.Hold) (Swept, error) {

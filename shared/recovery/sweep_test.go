@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"flashsale/shared/recovery"
 	"flashsale/shared/sale"
 	"flashsale/shared/shoptest"
@@ -101,4 +103,18 @@ func TestSweepNeedsTheShard(t *testing.T) {
 		t.Errorf("lost sale: got %+v, %v, want ErrNotLoaded", got, err)
 	}
 	w.sweep(t, fine, recovery.Swept{Republished: 1})
+	t.Run("and no other", func(t *testing.T) {
+		t.Parallel()
+		sl := w.openShards(t, 3, 9)
+		for shard := range sl.Shards {
+			user := homed(sl, shard, 1)[0]
+			w.Reserve(t, sl, 0, user)
+			w.Redis.ZAdd(t.Context(), w.shardKey(t, sl, shard, "unconfirmed"), redis.Z{Score: 1, Member: user})
+		}
+		w.Redis.Del(t.Context(), w.shardKey(t, sl, 0, "meta"))
+		got, err := w.keeper.Sweep(t.Context(), &sl)
+		if want := (recovery.Swept{Republished: 2}); got != want || !errors.Is(err, stock.ErrNotLoaded) {
+			t.Errorf("one of three shards lost: got %+v, %v, want %+v and ErrNotLoaded", got, err, want)
+		}
+	})
 }

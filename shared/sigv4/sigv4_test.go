@@ -161,7 +161,7 @@ func TestGet(t *testing.T) {
 		return http.StatusOK, fmt.Sprintf(`{"Path":%q}`, service+what)
 	})
 	var out struct{ Path string }
-	if err := sigv4test.Signer().Get(t.Context(), address, "lambda", "/2015-03-31/things?FunctionName=a-b&Marker=a%20b", &out); err != nil || out.Path != "lambda/2015-03-31/things?Marker=a b" {
+	if err := sigv4test.Signer().Get(t.Context(), address, "lambda", "/2015-03-31/things?FunctionName=a-b&Marker=a%20b", &out); err != nil || out.Path != "lambda/2015-03-31/things?FunctionName=a-b&Marker=a%20b" {
 		t.Errorf("get: got %q, %v", out.Path, err)
 	}
 }

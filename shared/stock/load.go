@@ -61,6 +61,7 @@ const (
 	SteerApplied   SteerOutcome = iota + 1 // also if the shard had this very version
 	SteerStale                             // the shard has a newer set
 	SteerNotLoaded                         // no marker
+	SteerPutRight                          // applied over what a hand had typed
 )
 
 // Steer sets a shard's window, pause reasons and doubts as a whole, unless it
@@ -75,7 +76,7 @@ func (s *Store) Steer(ctx context.Context, sh Shards, shard int, set sale.Settin
 		args = append(args, itemText(id))
 	}
 	r, err := run(ctx, s.rdb, steerScript, s.keyring.of(sh)[shard].steer, args...)
-	code, err := oneOf(r, err, int64(SteerApplied), int64(SteerNotLoaded))
+	code, err := oneOf(r, err, int64(SteerApplied), int64(SteerPutRight))
 	if err != nil {
 		return 0, fmt.Errorf("stock: steer: %w", err)
 	}

@@ -49,7 +49,7 @@ func TestDamagedVersions(t *testing.T) {
 			version := int64(10 + i)
 			f.rdb.HSet(t.Context(), meta, "version", damaged, "settings", damaged)
 			f.quota(t, 0, version, quota, false, stock.QuotaApplied)
-			f.steer(t, 0, f.settings(version), stock.SteerApplied)
+			f.steer(t, 0, f.settings(version), stock.SteerPutRight)
 			if r := f.wantItem(t, stock.ItemReport{Quota: 10, Stock: 10}); r.Version != version || r.Settings != version {
 				t.Errorf("after %q: versions %d and %d, want %d", damaged, r.Version, r.Settings, version)
 			}
@@ -152,6 +152,8 @@ func TestSteer(t *testing.T) {
 
 		// The set is replaced as a whole, by the same version too.
 		set.Paused, set.Doubts = nil, []sale.ItemID{other}
+		f.steer(t, 0, set, stock.SteerPutRight)
+		want(set)
 		f.steer(t, 0, set, stock.SteerApplied)
 		want(set)
 		a := f.attempt("u1")

@@ -37,8 +37,8 @@ func run() error {
 	lambda.Start(&stockkeeper.Handler{
 		Orders: orders, Stock: units, Pause: schedule.Pause,
 		Keeper: &recovery.Keeper{
-			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic),
-			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic), UnderWay: recovery.PurchaseBudget,
+			Orders: orders, Stock: units, Log: orderlog.NewProducer(kafka, cfg.OrdersTopic), UnderWay: recovery.PurchaseBudget,
+			Backlog: orderlog.Backlog(kafka, cfg.Group, cfg.OrdersTopic), Mark: orderlog.Marker(kafka, cfg.Group, cfg.OrdersTopic),
 		},
 		Feed:    orderlog.NewEventFeed(kafka, cfg.EventsTopic),
 		Log:     lines,

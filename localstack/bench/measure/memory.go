@@ -32,7 +32,7 @@ func (b *bench) memory(ctx context.Context) (_ []table.Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	events, err := b.events(l, 3*b.Units)
+	events, err := b.events(l, 4*b.Units) // more shoppers than the limiter has slots
 	if err != nil {
 		return nil, err
 	}

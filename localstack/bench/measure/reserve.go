@@ -64,7 +64,7 @@ func (l lot) hold(ctx context.Context, s *shop.Shop, n, callers int) (time.Durat
 	for range callers {
 		calling.Go(func() {
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
-				user := "winner-" + strconv.FormatInt(i, 10)
+				user := fmt.Sprintf("winner-%012d", i) // as long as redis-benchmark's
 				got, err := s.Stock.Reserve(ctx, sh, stock.Attempt{OrderID: mint.New(sh.Sale, user), UserID: user, ItemID: sale.ItemID(l.item)})
 				if err != nil || got.Outcome != stock.Reserved {
 					wrong.Add(1)

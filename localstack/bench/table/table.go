@@ -11,11 +11,15 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 )
 
 // Names of the measures, in their order.
 var Names = []string{"refusal", "reserve", "writer", "whole-path", "http", "memory", "cold-start"}
+
+// Total is the row of a whole run's time.
+const Total = "total"
 
 // compared are the measures all of whose rows have a peer.
 var compared = []string{"refusal", "reserve", "writer"}
@@ -72,17 +76,32 @@ func (r Row) goal() string {
 	}
 }
 
-// Check refuses a table that lacks a measure or has one of another name.
+// Choose reads a list of measures, separated by commas. An empty one is empty: all of them.
+func Choose(list string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	chosen := strings.Split(list, ",")
+	for _, name := range chosen {
+		if !slices.Contains(Names, name) {
+			return nil, fmt.Errorf("there is no measure %q, but %s", name, strings.Join(Names, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// Check refuses a table that lacks a row of a whole run, or has one of another name.
 func Check(rows []Row) error {
 	var faults []error
-	for _, name := range Names {
+	all := append(slices.Clone(Names), Total)
+	for _, name := range all {
 		if !slices.ContainsFunc(rows, func(r Row) bool { return r.Name == name }) {
 			faults = append(faults, fmt.Errorf("table: no row %q", name))
 		}
 	}
 	for _, r := range rows {
 		switch {
-		case !slices.Contains(Names, r.Name):
+		case !slices.Contains(all, r.Name):
 			faults = append(faults, fmt.Errorf("table: unknown measure %q", r.Name))
 		case r.Ratio == nil && slices.Contains(compared, r.Name):
 			faults = append(faults, fmt.Errorf("table: %s (%s) has no peer", r.Name, r.Unit))

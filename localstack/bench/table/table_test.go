@@ -2,6 +2,7 @@ package table_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ func all() []table.Row {
 		table.Beside("http", 2, "s", "article", 20, table.Goal{AtMost: 0.125}),
 		table.Alone("memory", 40, "MB", table.Goal{AtMost: 64}),
 		table.Alone("cold-start", 120, "ms", table.Goal{AtMost: 100}),
+		table.Alone("total", 400, "s", table.Goal{AtMost: 600}),
 	}
 }
 
@@ -30,8 +32,8 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &rows); err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 7 {
-		t.Fatalf("rows: got %d, want 7", len(rows))
+	if len(rows) != 8 {
+		t.Fatalf("rows: got %d, want 8", len(rows))
 	}
 	for _, row := range rows {
 		for _, field := range []string{"name", "value", "unit", "peer", "peer_value", "ratio"} {
@@ -66,12 +68,27 @@ func TestCheck(t *testing.T) {
 		t.Errorf("a whole table: got %v, want nil", err)
 	}
 	for name, rows := range map[string][]table.Row{
-		"without memory":         append(all()[:5:5], all()[6]),
+		"without memory":         slices.Delete(all(), 5, 6),
+		"without its time":       all()[:7],
 		"an unknown measure":     append(all(), table.Alone("speed", 1, "", table.Goal{})),
 		"a refusal without peer": append(all(), table.Alone("refusal", 1, "", table.Goal{})),
 	} {
 		if table.Check(rows) == nil {
 			t.Errorf("%s: got nil, want an error", name)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string][]string{"": nil, "memory": {"memory"}, "writer,refusal": {"writer", "refusal"}} {
+		if got, err := table.Choose(list); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, %v; want %q", list, got, err, want)
+		}
+	}
+	for _, list := range []string{"typo", "refusal,typo", "refusal,", "total", " memory"} {
+		if got, err := table.Choose(list); err == nil {
+			t.Errorf("%q: got %q, want an error", list, got)
 		}
 	}
 }

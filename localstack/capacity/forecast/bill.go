@@ -22,7 +22,7 @@ type Bill struct {
 // What is paid for besides calls; assumptions where no other file is named.
 const (
 	warmFor     = time.Hour     // provisioned environments and instances, around the opening
-	redisFor    = 3 * time.Hour // nodes beyond the first, around the opening
+	redisFor    = 3 * time.Hour // nodes beyond RedisShards, around the opening
 	pageFiles   = 12
 	pageBytes   = 50e3
 	viewBytes   = 1e3           // the public view with its headers, and any other small answer
@@ -35,11 +35,12 @@ const (
 	month       = 730.0                 // hours
 	perUnit     = 4                     // pollers in one event poller unit
 	giga        = 1e9
+	endpoints   = 5 // of the stack's own network, in each zone
+	zones       = 3
 )
 
 // NewBill prices what the sale needs.
 func NewBill(q Question, m Measured, p Prices, needs []Need, o Outcome) Bill {
-	nodes := Nodes(m, needs)
 	passes := 0.0
 	if q.Spread > 0 {
 		passes = q.Shoppers
@@ -65,24 +66,25 @@ func NewBill(q Question, m Measured, p Prices, needs []Need, o Outcome) Bill {
 		{"Lambda, calls", (o.Served+others)*p.of("lambdaRequest") +
 			runs + others*callTime.Seconds()*memoryOther*p.of("lambdaSecond")},
 		warm,
-		{"Redis, more nodes", (nodes - 1) * 2 * redisFor.Hours() * p.of("redisNode")},
+		{"Redis, more nodes", (Nodes(q, m, o) - redisShards) * 2 * redisFor.Hours() * p.of("redisNode")},
 		{"logs", calls * logged / giga * p.of("logBytes")},
 	}
 	pollers := find(needs, Pollers).Need
 	b.Month = []Line{
-		{"Redis, one node and its replica", 2 * month * p.of("redisNode")},
+		{"Redis, two nodes and their replicas", redisShards * 2 * month * p.of("redisNode")},
 		{"Kafka, three brokers", brokers * (month*p.of("broker") + stored*p.of("brokerStorage"))},
 		{"PostgreSQL, two zones", month*p.of("database") + stored*p.of("databaseStorage")},
 		{"event pollers", math.Ceil(pollers/perUnit) * month * p.of("poller")},
 		{"WAF", p.of("firewallMonth")},
+		{"the network's endpoints", endpoints * zones * month * p.of("endpoint")},
 	}
 	b.SaleSum, b.MonthSum = sum(b.Sale), sum(b.Month)
 	return b
 }
 
-// Nodes is how many Redis primaries the calls need.
-func Nodes(m Measured, needs []Need) float64 {
-	return max(1, math.Ceil(find(needs, RedisCalls).Need/m.Reserve))
+// Nodes is how many Redis primaries stand there: the stack's, or more where that helps.
+func Nodes(q Question, m Measured, o Outcome) float64 {
+	return max(redisShards, q.shards(), shardsFor(m, o.Peak))
 }
 
 // Instances is how many hold the environments of a way on Managed Instances.

@@ -46,17 +46,20 @@ func TestSalesFindTheirBottleneck(t *testing.T) {
 	slow.Reserve = 10
 	late := measured
 	late.Writer = 10
+	cold := forecast.Question{Peak: 3_000, Shoppers: 5_000, Items: 200} // 300 environments, each with three connections to a broker
+	rush := forecast.Question{Peak: 300_000, Shoppers: 500_000, Items: 10_000, Warm: 30_000}
 	for want, sale := range map[string]struct {
 		q forecast.Question
 		m forecast.Measured
 	}{
-		forecast.Edge:        {forecast.Question{Peak: 5_000, Shoppers: 1_500_000, Items: 10}, measured}, // who only watch
-		forecast.Concurrency: {forecast.Question{Peak: 300_000, Shoppers: 500_000, Items: 10_000}, measured},
-		forecast.GatewayRate: {forecast.Question{Peak: 300_000, Shoppers: 500_000, Items: 10_000, Instances: true}, measured},
-		forecast.OtherCalls:  {forecast.Question{Peak: 30_000, Shoppers: 50_000, Items: 10_000, Spread: time.Minute}, measured},
-		forecast.RedisCalls:  {forecast.Question{Peak: 30_000, Shoppers: 50_000, Items: 100, Spread: time.Minute}, slow},
-		forecast.Writer:      {forecast.Question{Peak: 30_000, Shoppers: 50_000, Items: 1_000, Spread: time.Minute}, late},
-		"":                   {forecast.Question{Peak: 1_000, Shoppers: 2_000, Items: 100, Spread: time.Minute}, measured},
+		forecast.Edge:            {forecast.Question{Peak: 5_000, Shoppers: 1_500_000, Items: 10, Warm: 500}, measured}, // who only watch
+		forecast.Concurrency:     {rush, measured},
+		forecast.KafkaNewSockets: {cold, measured},
+		forecast.GatewayRate:     {forecast.Question{Peak: 300_000, Shoppers: 500_000, Items: 10_000, Instances: true}, measured},
+		forecast.OtherCalls:      {forecast.Question{Peak: 30_000, Shoppers: 50_000, Items: 10_000, Spread: time.Minute}, measured},
+		forecast.RedisCalls:      {forecast.Question{Peak: 30_000, Shoppers: 50_000, Items: 100, Spread: time.Minute}, slow},
+		forecast.Writer:          {forecast.Question{Peak: 30_000, Shoppers: 50_000, Items: 1_000, Spread: time.Minute}, late},
+		"":                       {forecast.Question{Peak: 1_000, Shoppers: 2_000, Items: 100, Spread: time.Minute}, measured},
 	} {
 		found := forecast.Needs(sale.q, sale.m, forecast.Simulate(sale.q, sale.m, forecast.Unlimited()))
 		if got := forecast.Bottleneck(found); got != want {
@@ -97,6 +100,10 @@ func TestOneLimitRefuses(t *testing.T) {
 				l.Concurrency = share*(ample.Peak.Environments+ample.Peak.Others) + 1
 			},
 			func(r *forecast.Refused) *float64 { return &r.Environments },
+		},
+		"kafka": {
+			func(l *forecast.Limits, share float64) { l.Logins = 20 * share * ample.Peak.Logins },
+			func(r *forecast.Refused) *float64 { return &r.Kafka },
 		},
 		"redis": {
 			func(l *forecast.Limits, share float64) { l.Redis = 20 * share * ample.Peak.Redis },

@@ -20,6 +20,9 @@ type Question struct {
 	Shoppers float64       `json:"shoppers"` // all who come
 	Items    float64       `json:"items"`    // units on sale
 	Spread   time.Duration `json:"spreadNs"` // of the lottery; 0 is first come, first served
+	Shards   float64       `json:"shards"`   // of the sale, each on a Redis node of its own
+	Warm     float64       `json:"warm"`     // environments of purchase on Lambda that are there before the opening
+	Have     Having        `json:"have"`     // quotas and parameters that were raised already
 
 	Instances bool `json:"-"` // purchase on Managed Instances, many calls at once in an environment
 }
@@ -35,6 +38,9 @@ func (q Question) Complete() (Question, error) {
 	if q.Shoppers == 0 {
 		q.Shoppers = math.Round(q.Peak * crowdPerPeak)
 	}
+	if q.Shards == 0 {
+		q.Shards = 1
+	}
 	sensible := func(n float64) bool { return n >= 1 && n <= most } // not so of NaN
 	switch {
 	case !sensible(q.Peak) || !sensible(q.Items) || !sensible(q.Shoppers):
@@ -43,9 +49,19 @@ func (q Question) Complete() (Question, error) {
 		return q, fmt.Errorf("a peak of %.0f needs more shoppers than %.0f", q.Peak, q.Shoppers)
 	case q.Spread < time.Second || q.Spread > time.Hour:
 		return q, errors.New("spread must be from a second to an hour")
+	case q.Shards < 1 || q.Shards > mostShards || q.Shards != math.Trunc(q.Shards):
+		return q, fmt.Errorf("shards must be a whole number from 1 to %d", mostShards)
+	case !(q.Warm >= 0 && q.Warm <= most):
+		return q, fmt.Errorf("warm must be from 0 to %.0f", float64(most))
 	}
 	return q, nil
 }
+
+// mostShards is what a sale file takes.
+const mostShards = 64
+
+// shards is 1 where none are named, as in a sale file.
+func (q Question) shards() float64 { return max(1, q.Shards) }
 
 // A Forecast is the answer.
 type Forecast struct {
@@ -63,6 +79,7 @@ type Scenario struct {
 	Ample      Outcome `json:"ample"`      // with all that is needed
 	Default    Outcome `json:"default"`    // with what a new account has
 	Bill       Bill    `json:"bill"`       // of what is needed
+	Preflight  float64 `json:"preflight"`  // what saleadmin's preflight is asked for as "peak": purchase calls a second
 }
 
 // New answers the question. It takes less than a second.
@@ -91,6 +108,6 @@ func scenario(name string, q Question, m Measured, prices Prices) Scenario {
 	return Scenario{
 		Name: name, Needs: needs, Bottleneck: Bottleneck(needs),
 		Ample: ample, Default: Simulate(q, m, Defaults(q, m)),
-		Bill: NewBill(q, m, prices, needs, ample),
+		Bill: NewBill(q, m, prices, needs, ample), Preflight: whole(ample.Peak.Presses),
 	}
 }

@@ -162,6 +162,11 @@ func TestQuestion(t *testing.T) {
 		"no spread":               {Peak: 10, Items: 1},
 		"a spread of a day":       {Peak: 10, Items: 1, Spread: 24 * time.Hour},
 		"fewer shoppers than all": {Peak: 10, Shoppers: 9, Items: 1, Spread: time.Second},
+		"shards below one":        {Peak: 10, Items: 1, Spread: time.Second, Shards: -1},
+		"half a shard":            {Peak: 10, Items: 1, Spread: time.Second, Shards: 1.5},
+		"too many shards":         {Peak: 10, Items: 1, Spread: time.Second, Shards: 65},
+		"fewer than none warm":    {Peak: 10, Items: 1, Spread: time.Second, Warm: -1},
+		"warm without a number":   {Peak: 10, Items: 1, Spread: time.Second, Warm: math.NaN()},
 	} {
 		if _, err := q.Complete(); err == nil {
 			t.Errorf("%s: no error", name)

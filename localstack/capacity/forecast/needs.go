@@ -16,26 +16,29 @@ type Limits struct {
 	Others                    float64 // polls, by the template's throttle
 	Concurrency               float64 // environments of all functions
 	Growth                    float64 // environments of one function in 10 s
-	Warm                      float64 // of purchase, before the opening
-	Redis                     float64 // calls of all nodes
+	Instances                 float64 // environments of purchase on Managed Instances, before the opening
+	Redis                     float64 // calls of a node, in holds
+	Logins                    float64 // new connections to a broker
 	Writer                    float64 // orders
 }
 
 // Unlimited lets everything pass, to see how much that is.
 func Unlimited() Limits {
 	all := math.Inf(1)
-	return Limits{all, all, all, all, all, all, 0, all, all}
+	return Limits{all, all, all, all, all, all, 0, all, all, all}
 }
 
-// Defaults are a new account's quotas with the least that the template buys.
+// Defaults are a new account's quotas with the least that the template buys, but for
+// what is had already.
 func Defaults(q Question, m Measured) Limits {
 	l := Limits{
 		Edge: 250_000, GatewayRate: 10_000, GatewayBurst: 5_000, Others: otherRate,
-		Concurrency: 1_000, Growth: 1_000, Redis: m.Reserve, Writer: m.Writer,
+		Concurrency: 1_000, Growth: 1_000, Redis: m.Reserve, Logins: 100, Writer: m.Writer,
 	}
 	if q.Instances {
-		l.Warm = instances * cores / environmentCores
+		l.Instances = instances * cores / environmentCores
 	}
+	q.Have.in(&l)
 	return l
 }
 
@@ -70,7 +73,7 @@ const (
 	Concurrency     = "Lambda, concurrency"
 	Growth          = "Lambda, growth"
 	Environments    = "Managed Instances"
-	RedisCalls      = "Redis, calls"
+	RedisCalls      = "Redis, a node's calls"
 	RedisSockets    = "Redis, connections"
 	KafkaSockets    = "Kafka, connections"
 	KafkaNewSockets = "Kafka, new connections"
@@ -88,15 +91,18 @@ var order = []string{
 // What the template deploys.
 const (
 	brokers       = 3
-	otherRate     = 2_000            // calls a second of all methods but purchase
+	otherRate     = 2_000            // OtherRate: calls a second of all methods but purchase
 	admissionRate = 2_000            // of admission
-	warmUp        = 10 * time.Minute // from provisioned concurrency being asked for to the opening
+	warmUp        = 15 * time.Minute // WarmBefore: what is warm connects within it
 	recordBytes   = 400              // of an order in Kafka
 	pollerBytes   = 5e6              // a second
-	mostPollers   = 8
-	writersEach   = 5       // invocations at once that a poller makes
-	databaseBytes = 8 << 30 // memory of db.m7g.large
-	headroom      = 2       // a Redis node that does all it can answers late
+	mostPollers   = 8                // MaximumPollers
+	partitions    = 6                // of the orders topic, each with one call of the writer at a time
+	scheduled     = 6                // environments of expirer, stockkeeper and saleadmin
+	roleSockets   = 300              // DatabaseConnections
+	databaseBytes = 8 << 30          // memory of db.m7g.large
+	headroom      = 2                // a Redis node that does all it can answers late
+	redisShards   = 2                // RedisShards
 
 	instances        = 3   // Managed Instances at least, one in each zone
 	cores            = 4   // of an instance
@@ -108,10 +114,11 @@ const (
 func Needs(q Question, m Measured, o Outcome) []Need {
 	p := o.Peak
 	all := p.Environments + p.Others
-	concurrency, growth := all, Need{Name: Growth, Need: p.Environments, Have: 1_000, Unit: "environments in 10 s", How: "provisioned concurrency before the opening", Source: "Lambda scaling behavior"}
+	logins, loginAdvice := logins(q, p)
+	concurrency, growth := all, Need{Name: Growth, Need: max(0, p.Environments-q.Warm), Have: 1_000, Unit: "environments in 10 s", How: "provisioned concurrency before the opening", Source: "Lambda scaling behavior"}
 	if q.Instances {
 		concurrency = p.Others
-		growth = Need{Name: Environments, Need: p.Environments, Have: Defaults(q, m).Warm, Unit: "environments of two cores", How: "more at least, an hour before: they do not grow within seconds", Source: "Managed Instances scaling: three at first"}
+		growth = Need{Name: Environments, Need: p.Environments, Have: Defaults(q, m).Instances, Unit: "environments of two cores", How: "more at least, an hour before: they do not grow within seconds", Source: "Managed Instances scaling: three at first"}
 	}
 	pollers := max(2, math.Ceil(p.Wins*recordBytes/pollerBytes))
 	have := Defaults(q, m)
@@ -119,7 +126,7 @@ func Needs(q Question, m Measured, o Outcome) []Need {
 		{Name: Edge, Need: p.Edge, Have: have.Edge, Unit: "requests/s", How: "ask for the quota: requests per second per distribution", Source: "CloudFront quotas"},
 		{Name: GatewayRate, Need: p.Calls, Have: have.GatewayRate, Unit: "calls/s", How: "ask for the quota L-8A5B8E43, then PurchaseRate", Source: "API Gateway quotas; 2,500 in young regions"},
 		{Name: GatewayBurst, Need: o.excess(max(p.Calls, have.GatewayRate)), Have: have.GatewayBurst, Unit: "calls", How: "AWS sets it by the rate; then PurchaseBurst", Source: "API Gateway quotas; 1,250 in young regions"},
-		{Name: OtherCalls, Need: p.Polls, Have: have.Others, Unit: "calls/s", How: "ThrottlingRateLimit of all methods in template.yaml", Source: "template.yaml"},
+		{Name: OtherCalls, Need: p.Polls, Have: have.Others, Unit: "calls/s", How: "OtherRate, OtherBurst", Source: "template.yaml"},
 	}
 	if q.Spread > 0 {
 		needs = append(needs, Need{Name: Passes, Need: q.Shoppers / passTime.Seconds(), Have: admissionRate, Unit: "calls/s", How: "AdmissionRate, at most the account's rate", Source: "template.yaml"})
@@ -127,20 +134,54 @@ func Needs(q Question, m Measured, o Outcome) []Need {
 	needs = append(needs, []Need{
 		{Name: Concurrency, Need: concurrency, Have: have.Concurrency, Unit: "environments", How: "ask for the quota L-B99A9384, or Managed Instances", Source: "Lambda quotas"},
 		growth,
-		{Name: RedisCalls, Need: p.Redis * headroom, Have: have.Redis, Unit: "calls/s", How: fmt.Sprintf("shards of the sale, a node for each %.0f", math.Floor(m.Reserve)), Source: "make bench, reserve"},
+		{Name: RedisCalls, Need: p.Redis * headroom, Have: have.Redis, Unit: "calls/s of a node", How: redisAdvice(m, p), Source: "make bench, reserve"},
 		{Name: RedisSockets, Need: all, Have: 65_000, Unit: "connections to a node", How: "fewer environments: lottery or Managed Instances", Source: "ElastiCache, maxclients"},
-		{Name: KafkaSockets, Need: p.Environments, Have: 3_000, Unit: "connections to a broker", How: "listener.name.client_iam.max.connections, or fewer environments", Source: "MSK quotas, IAM"},
-		{Name: KafkaNewSockets, Need: p.Environments / warmUp.Seconds(), Have: 100, Unit: "a second and broker", How: "warm up earlier", Source: "MSK quotas, IAM"},
-		{Name: Pollers, Need: pollers, Have: mostPollers, Unit: "pollers", How: "MaximumPollers in template.yaml", Source: "template.yaml; Kafka scaling modes, 5 MB/s each"},
+		{Name: KafkaSockets, Need: p.Environments * brokerConnections, Have: 3_000, Unit: "connections to a broker", How: "listener.name.client_iam.max.connections, or fewer environments", Source: "MSK quotas, IAM"},
+		{Name: KafkaNewSockets, Need: logins, Have: have.Logins, Unit: "a second and broker", How: loginAdvice, Source: "MSK quotas, IAM"},
+		{Name: Pollers, Need: pollers, Have: mostPollers, Unit: "pollers", How: "MaximumPollers", Source: "template.yaml; Kafka scaling modes, 5 MB/s each"},
 		{Name: Writer, Need: p.Wins, Have: have.Writer, Unit: "orders/s", How: "a larger database", Source: "make bench, writer"},
-		{Name: PostgresSockets, Need: p.Others + pollers*writersEach, Have: maxConnections(databaseBytes), Unit: "connections", How: "a larger database, or a longer spread", Source: "RDS: memory / 9,531,392, at most 5,000"},
+		{Name: PostgresSockets, Need: p.Others + partitions + scheduled, Have: min(roleSockets, maxConnections(databaseBytes)), Unit: "connections", How: fmt.Sprintf("DatabaseConnections, with a DatabaseClass that has them (the default has %.0f); or OrderStatusEnvironments, which bounds the need", math.Floor(maxConnections(databaseBytes))), Source: "template.yaml; RDS: memory / 9,531,392, at most 5,000"},
 	}...)
 	for i := range needs {
 		needs[i].Need = whole(needs[i].Need)
+		if n, ok := q.Have[needs[i].Name]; ok {
+			needs[i].Have = n
+		}
 		needs[i].Have = math.Floor(needs[i].Have)
 		needs[i].Times = needs[i].Need / needs[i].Have
 	}
 	return needs
+}
+
+// logins are the new connections to a broker in the worst second. What is warm opens
+// its own before the opening, what is cold within the second that needs it.
+func logins(q Question, p Peak) (worst float64, how string) {
+	warm := p.Environments
+	if !q.Instances {
+		warm = min(warm, q.Warm)
+	}
+	before := warm * brokerConnections / warmUp.Seconds()
+	if q.Instances || before > p.Logins {
+		return before, "WarmBefore, or fewer environments"
+	}
+	return p.Logins, "WarmEnvironments, which log in before the opening; or fewer environments"
+}
+
+// redisAdvice says whether shards help: they share holds and polls, not looks.
+func redisAdvice(m Measured, p Peak) string {
+	if n := shardsFor(m, p); n > 0 {
+		return fmt.Sprintf("shards of the sale, %.0f, and as many RedisShards", n)
+	}
+	return "fewer environments (lottery, Managed Instances): each looks at every node, however many shards there are"
+}
+
+// shardsFor is how many shards keep a node at half of what it was measured to do, 0 if none do.
+func shardsFor(m Measured, p Peak) float64 {
+	left := m.Reserve/headroom - p.RedisEach
+	if left*mostShards < p.RedisShared {
+		return 0
+	}
+	return max(1, whole(p.RedisShared/left))
 }
 
 // whole rounds up, but not for what a sum of fractions has lost.

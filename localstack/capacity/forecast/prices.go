@@ -33,7 +33,7 @@ type Prices struct {
 var priced = []string{
 	"edgeRequest", "edgeBytes", "edgeFunction", "firewallRequest", "firewallMonth", "gatewayCall",
 	"lambdaRequest", "lambdaSecond", "provisioned", "provisionedRun", "instance", "poller",
-	"redisNode", "broker", "brokerStorage", "database", "databaseStorage", "logBytes",
+	"redisNode", "broker", "brokerStorage", "database", "databaseStorage", "endpoint", "logBytes",
 }
 
 // ReadPrices reads a list, or without a name the one of us-east-1 that is built in.

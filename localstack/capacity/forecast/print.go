@@ -17,6 +17,9 @@ func (f Forecast) Print(w io.Writer, prices Prices) error {
 	fmt.Fprintf(&b, "%s shoppers, %s of them in the first second; %s units; the lottery spreads them over %v.\n", number(q.Shoppers), number(q.Peak), number(q.Items), q.Spread)
 	fmt.Fprintf(&b, "Unit costs: %s. Prices: %s; check the price list, above all %s, which are assumed.\n", f.Measured.From, f.Prices, strings.Join(prices.Assumed(), ", "))
 
+	if len(q.Have) > 0 {
+		fmt.Fprintf(&b, "Raised already: %s.\n", q.Have)
+	}
 	b.WriteString("\nWhat it needs, beside what there is without asking (* is more):\n")
 	f.table(&b, "there is", f.needs())
 	b.WriteString("\nWhat breaks first:\n")
@@ -28,6 +31,10 @@ func (f Forecast) Print(w io.Writer, prices Prices) error {
 			b.WriteString("\nHow to get more:\n")
 		}
 		fmt.Fprintf(&b, "  %s (%s): %s. Source: %s.\n", n.Name, n.Unit, n.How, n.Source)
+	}
+	b.WriteString("\nWhat to ask preflight for:\n")
+	for _, way := range f.Ways {
+		fmt.Fprintf(&b, "  %s: \"peak\":%.0f\n", way.Name, way.Preflight)
 	}
 	b.WriteString("\nHow it goes, with all that and with what there is:\n")
 	f.table(&b, "", f.outcomes())
@@ -96,15 +103,28 @@ func (f Forecast) names() (names []string) {
 	return names
 }
 
-// wanted are the needs that some way has more of than there is.
+// wanted are the needs that some way has more of than there is. Where one way's help is
+// not another's, each is named.
 func (f Forecast) wanted() (wanted []Need) {
 	for _, name := range f.names() {
+		var need Need
+		var ways, advice []string
 		for _, way := range f.Ways {
 			if n := find(way.Needs, name); n.Times > 1 {
-				wanted = append(wanted, n)
-				break
+				need = n
+				ways, advice = append(ways, way.Name), append(advice, n.How)
 			}
 		}
+		if len(ways) == 0 {
+			continue
+		}
+		if len(slices.Compact(slices.Clone(advice))) > 1 {
+			for i, way := range ways {
+				advice[i] = way + ": " + advice[i]
+			}
+			need.How = strings.Join(advice, "; ")
+		}
+		wanted = append(wanted, need)
 	}
 	return wanted
 }

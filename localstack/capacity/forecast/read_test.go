@@ -121,6 +121,12 @@ func TestBill(t *testing.T) {
 		}
 		near(t, way.Name+": the lines' sum", sum, way.Bill.SaleSum, 1e-9)
 	}
+	sharded, err := forecast.New(forecast.Question{Peak: 300_000, Items: 10_000, Spread: time.Minute, Shards: 5}, measured, prices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two of the five nodes are the stack's own.
+	near(t, "three nodes more, with replicas, for three hours", sharded.Ways[0].Bill.SaleSum-first.SaleSum, 3*2*3*prices.Prices["redisNode"].Price, 0.001)
 }
 
 // TestConstantsAreTheirs: what this package says of the template and of the page is still so.
@@ -128,15 +134,18 @@ func TestConstantsAreTheirs(t *testing.T) {
 	t.Parallel()
 	for name, lines := range map[string][]string{
 		"template.yaml": {
-			`ResourcePath: /\*\n +ThrottlingRateLimit: 2000\n`, `AdmissionRate:\n +Type: Number\n +Default: 2000\n`,
+			`OtherRate:\n +Type: Number\n +Default: 2000\n`, `ResourcePath: /\*\n +ThrottlingRateLimit: !Ref OtherRate\n`, `AdmissionRate:\n +Type: Number\n +Default: 2000\n`,
 			`PurchaseRate:\n +Type: Number\n +Default: 10000\n`, `PurchaseBurst:\n +Type: Number\n +Default: 5000\n`,
-			`"Buy"\n +MemorySize: 1769\n`, `MinimumPollers: 2\n +MaximumPollers: 8\n`,
+			`"Buy"\n +MemorySize: 1769\n`, `MinimumPollers: 2\n`, `MaximumPollers:\n +Type: Number\n +Default: 8\n`, `WarmBefore:\n +Type: String\n +Default: 15m\n`, `WarmEnvironments:\n +Type: Number\n +Default: 0\n`,
+			`DatabaseConnections:\n +Type: Number\n +Default: 300\n`, `OrderPartitions:\n +Type: Number\n +Default: 6\n`, `RedisShards:\n +Type: Number\n +Default: 2\n`,
 		},
-		"web/purchase.js":  {`const tries = 12;`, `backoff\(Math.min\(n, 3\), answer.retryAfter\)`},
-		"web/api.js":       {`1000 \* 2 \*\* tries\)`, `Math.max\(retryAfter, step / 2\) \+ random \* step / 2`},
-		"web/order.js":     {`turn \? left : left \+ random \* 1000;`, `serverTime\) \+ 1000 - now\) \+ random \* 400;`, `\(busy \? 5000 : 1500\) \+ random \* 1000`},
-		"web/app.js":       {`order.payable \? 2000 : 1000`},
-		"web/admission.js": {`early = 600_000;`, `late = 60_000;`},
+		"shared/stock/latch.go":   {`latchRenew = 200 \* time.Millisecond`},
+		"shared/stock/catalog.go": {`catalogAge = time.Second`},
+		"web/purchase.js":         {`const tries = 12;`, `backoff\(Math.min\(n, 3\), answer.retryAfter\)`},
+		"web/api.js":              {`1000 \* 2 \*\* tries\)`, `Math.max\(retryAfter, step / 2\) \+ random \* step / 2`},
+		"web/order.js":            {`turn \? left : left \+ random \* 1000;`, `serverTime\) \+ 1000 - now\) \+ random \* 400;`, `\(busy \? 5000 : 1500\) \+ random \* 1000`},
+		"web/app.js":              {`order.payable \? 2000 : 1000`},
+		"web/admission.js":        {`early = 600_000;`, `late = 60_000;`},
 	} {
 		text, err := os.ReadFile("../../../" + name)
 		if err != nil {
@@ -146,6 +155,10 @@ func TestConstantsAreTheirs(t *testing.T) {
 			if !regexp.MustCompile(line).Match(text) {
 				t.Errorf("%s no longer has %s; change this package with it, and docs/capacity.md", name, line)
 			}
+		}
+		endpoint := regexp.MustCompile(`Condition: OwnNetwork\n +Properties:( &interface\n|\n +<<: \*interface\n)`)
+		if n := len(endpoint.FindAll(text, -1)); name == "template.yaml" && n != 5 {
+			t.Errorf("the stack's own network has %d endpoints, the bill counts 5", n)
 		}
 	}
 }

@@ -16,6 +16,14 @@ const (
 	perEnvironment = 10.0                   // synchronous requests a second that one environment takes
 	lookEvery      = 200 * time.Millisecond // an environment renews what it knows of an item that is sold out
 	catalogEvery   = time.Second            // and of the sales
+
+	// A look asks each Redis node four things in three round trips: its clock, a shard's meta and
+	// stock, the head of its winners' filter. They are plain reads, so a node is charged two holds.
+	lookCost = 2
+
+	// What an environment opens to each broker as it starts: the client's first, one for
+	// questions and one for records.
+	brokerConnections = 3
 )
 
 // An Outcome is how a sale went.
@@ -42,6 +50,7 @@ type Refused struct {
 	Others       float64 `json:"others"` // polls, by the template's own throttle
 	Environments float64 `json:"environments"`
 	Redis        float64 `json:"redis"`
+	Kafka        float64 `json:"kafka"` // by environments that were not logged in yet
 }
 
 // Peak is the worst second of each.
@@ -50,7 +59,10 @@ type Peak struct {
 	Calls        float64 `json:"calls"`
 	Presses      float64 `json:"presses"` // that reached API Gateway
 	Polls        float64 `json:"polls"`
-	Redis        float64 `json:"redis"`
+	Redis        float64 `json:"redis"`       // calls of one node, in holds
+	RedisShared  float64 `json:"redisShared"` // of all nodes: what shards share
+	RedisEach    float64 `json:"redisEach"`   // and of each node: what they do not
+	Logins       float64 `json:"logins"`      // new connections to a broker
 	Wins         float64 `json:"wins"`
 	Environments float64 `json:"environments"` // of purchase
 	Others       float64 `json:"otherEnvironments"`
@@ -71,21 +83,29 @@ type run struct {
 	units   float64
 	unsaved float64 // orders on their way to PostgreSQL
 	tokens  float64 // API Gateway's bucket
+	joined  float64 // environments of purchase that Kafka has logged in
 
 	purchase, others function
-	meters           struct{ edge, calls, presses, polls, redis, wins meter }
+	meters           struct{ edge, calls, presses, polls, redis, shared, each, logins, wins meter }
 }
 
 // Simulate holds the sale under these limits.
 func Simulate(q Question, m Measured, limits Limits) Outcome {
+	warm := min(q.Warm, limits.Concurrency)
+	if q.Instances {
+		warm = limits.Instances
+	}
 	r := run{
 		q: q, limits: limits, asks: newCalendar(askOpen.to), orders: newCalendar(pollPayable), paying: newCalendar(pays), leaving: newCalendar(stays),
-		units: q.Items, tokens: limits.GatewayBurst,
-		purchase: function{rate: environmentRate(q, m), environments: limits.Warm, most: limits.Concurrency, growth: limits.Growth},
+		units: q.Items, tokens: limits.GatewayBurst, joined: warm,
+		purchase: function{rate: environmentRate(q, m), environments: warm, most: limits.Concurrency, growth: limits.Growth},
 		others:   function{rate: perEnvironment, most: limits.Concurrency, growth: limits.Growth},
 	}
-	if q.Instances && !math.IsInf(limits.Growth, 1) {
-		r.purchase.most = limits.Warm // they grow within minutes, too late
+	if q.Instances {
+		r.joined = math.Inf(1) // an hour before
+		if !math.IsInf(limits.Growth, 1) {
+			r.purchase.most = warm // they grow within minutes, too late
+		}
 	}
 	for i := range r.presses {
 		r.presses[i] = newCalendar(backoff(tries).to)
@@ -106,7 +126,8 @@ func Simulate(q Question, m Measured, limits Limits) Outcome {
 	p := &r.out.Peak
 	p.Edge, p.Calls, p.Presses = r.meters.edge.peak, r.meters.calls.peak, r.meters.presses.peak
 	p.Environments, p.Others = r.purchase.environments, r.others.environments
-	p.Polls, p.Redis, p.Wins = r.meters.polls.peak, r.meters.redis.peak, r.meters.wins.peak
+	p.Polls, p.Logins, p.Wins = r.meters.polls.peak, r.meters.logins.peak, r.meters.wins.peak
+	p.Redis, p.RedisShared, p.RedisEach = r.meters.redis.peak, r.meters.shared.peak, r.meters.each.peak
 	return r.out
 }
 

@@ -114,7 +114,7 @@ func (r *run) throttle(k int, presses *batch, polls float64) float64 {
 	return others * share
 }
 
-// functions is Lambda with Redis behind it.
+// functions is Lambda with Redis and Kafka behind it.
 func (r *run) functions(k int, now time.Duration, presses *batch, polls float64) {
 	share := r.others.serve(polls, r.limits.Growth)
 	r.out.Refused.Environments += polls * (1 - share)
@@ -129,16 +129,49 @@ func (r *run) functions(k int, now time.Duration, presses *batch, polls float64)
 	r.refuse(k, presses, 1-share)
 	n *= share
 
-	every := func(d time.Duration) float64 { return r.purchase.environments * step.Seconds() / d.Seconds() }
-	won := min(n, r.units)
-	calls := polls + min(n, every(catalogEvery)) + won + min(n-won, every(lookEvery))
-	r.meters.redis.add(calls)
-	share = fits(r.limits.Redis, calls)
+	share = r.redis(n, polls)
 	r.out.Refused.Redis += n * (1 - share)
 	r.refuse(k, presses, 1-share)
 	r.out.Polls += polls * share
+	n *= share
+
+	share = r.kafka(n)
+	r.out.Refused.Kafka += n * (1 - share)
+	r.refuse(k, presses, 1-share)
 	r.out.Served += n * share
 	r.answer(k, now, n*share)
+}
+
+// redis returns the share of calls that its nodes take. A hold and a poll meet their
+// shard's node; a look meets every node, and the catalog lies on one: more shards do
+// not lower these.
+func (r *run) redis(n, polls float64) float64 {
+	every := func(d time.Duration) float64 { return r.purchase.environments * step.Seconds() / d.Seconds() }
+	won := min(n, r.units)
+	shared := polls + won
+	each := min(n, every(catalogEvery)) + lookCost*min(n-won, every(lookEvery))
+	node := shared/r.q.shards() + each
+	r.meters.shared.add(shared)
+	r.meters.each.add(each)
+	r.meters.redis.add(node)
+	return fits(r.limits.Redis, node)
+}
+
+// kafka returns the share of calls that are answered. An environment that is not
+// logged in yet can sell nothing: the unit goes back, and its shopper hears 503.
+func (r *run) kafka(n float64) float64 {
+	fresh := max(0, r.purchase.environments-r.joined)
+	fresh *= fits(r.limits.Logins, fresh*brokerConnections)
+	r.joined += fresh
+	r.meters.logins.add(fresh * brokerConnections)
+	if r.joined >= r.purchase.environments {
+		return 1
+	}
+	share := r.joined / r.purchase.environments
+	if n*share >= r.units { // the others hear that it is sold out
+		return 1
+	}
+	return share
 }
 
 // A function is what Lambda has of it.

@@ -54,7 +54,6 @@ const (
 	none      excuse = iota
 	forgotten        // as many as there are 202s that its successor, or an older copy, did not know of
 	deleted          // second ones of shoppers whose first hold was deleted, and one for each unit that a deleted hold had without a row
-	damaged          // those acknowledged between the typing of units and its repair
 )
 
 const (
@@ -85,8 +84,8 @@ func (d Drill) Run(ctx context.Context, park Park, log *slog.Logger) (row Row, e
 	row = Row{Name: d.Name, Fault: d.Fault, Shoppers: shoppers, Units: units}
 
 	go s.machine.watch(ctx)
-	beside := s.neighbour.watch(ctx)
-	calm := beside.during(ctx, 3*time.Second)
+	beside := s.neighbour.Watch(ctx)
+	calm := beside.During(ctx, 3*time.Second)
 	rushing := make(chan struct{})
 	go func() {
 		defer close(rushing)
@@ -111,7 +110,7 @@ func (d Drill) Run(ctx context.Context, park Park, log *slog.Logger) (row Row, e
 	over := time.Now()
 	time.AfterFunc(time.Second, func() { close(s.over) })
 	<-rushing
-	row.Busy = beside.since(calm)
+	row.Busy = beside.Since(calm)
 	row.settle(ctx, s, over)
 	return row, ctx.Err()
 }

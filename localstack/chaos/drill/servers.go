@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"flashsale/localstack/neighbour"
 	"flashsale/localstack/servers"
 	"flashsale/migrations"
 )
@@ -136,10 +137,10 @@ func (s *stage) openDatabase(ctx context.Context) error {
 	if _, err := migrations.Up(ctx, s.databaseURL); err != nil {
 		return err
 	}
-	if s.neighbour, err = moveIn(ctx, s.databaseURL); err != nil {
+	if s.neighbour, err = neighbour.MoveIn(ctx, s.databaseURL); err != nil {
 		return err
 	}
-	s.later(s.neighbour.close)
+	s.later(s.neighbour.Close)
 	s.database, err = s.proxied(&s.setup.Database)
 	return err
 }

@@ -20,6 +20,7 @@ import (
 	"flashsale/localstack/dev/lambda"
 	"flashsale/localstack/dev/login"
 	"flashsale/localstack/dev/shop"
+	"flashsale/localstack/neighbour"
 	"flashsale/shared/config"
 	"flashsale/shared/sale"
 )
@@ -51,7 +52,7 @@ type stage struct {
 	crew      *crew
 	child     *child
 	froze     atomic.Bool // the child has stopped once, and nobody asks it any more
-	neighbour *neighbour
+	neighbour *neighbour.Business
 	provider  *login.Provider
 	sales     ledger
 	read      reading

@@ -137,7 +137,7 @@ func (s *Shop) wire(cfg Config) error {
 	producer := orderlog.NewProducer(s.Kafka, cfg.OrdersTopic)
 	keeper := &recovery.Keeper{
 		Orders: s.Orders, Stock: s.Stock, Log: producer, Backlog: orderlog.Backlog(s.Kafka, cfg.Group, cfg.OrdersTopic),
-		UnderWay: recovery.PurchaseBudget,
+		Mark: orderlog.Marker(s.Kafka, cfg.Group, cfg.OrdersTopic), UnderWay: recovery.PurchaseBudget,
 	}
 	meter := func(function string) *telemetry.Meter {
 		if cfg.Figures == nil {

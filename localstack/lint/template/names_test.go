@@ -22,6 +22,27 @@ func TestMethodSettings(t *testing.T) {
 	}
 }
 
+// saleadmin's preflight counts with the rates that the stage has.
+func TestPreflightIsToldTheRates(t *testing.T) {
+	t.Parallel()
+	told := read(t, "Resources", "SaleAdmin", "Properties", "Environment", "Variables")
+	for path, variable := range map[string]string{
+		"/*": "OTHER_RATE",
+		"/~1api~1flash-sales~1items~1{itemId}~1purchase": "PURCHASE_RATE",
+		"/~1api~1flash-sales~1{saleId}~1admission":       "ADMISSION_RATE",
+	} {
+		for _, setting := range read(t, "Resources", "Api", "Properties", "MethodSettings").Content {
+			if child(setting, "ResourcePath").Value != path {
+				continue
+			}
+			got, want := child(told, variable), child(setting, "ThrottlingRateLimit")
+			if got == nil || got.Tag != want.Tag || got.Value != want.Value {
+				t.Errorf("%s: saleadmin is not told %s %s, which the stage has for %s", variable, want.Tag, want.Value, path)
+			}
+		}
+	}
+}
+
 // CloudFront's names are one account's in all regions, and a sale may move to another.
 func TestNamesAtTheEdgeTellTheRegion(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,7 @@ var resourceOf = map[string]string{
 	"kafka:GetBootstrapBrokers":                         "*",
 	"lambda:DeleteProvisionedConcurrencyConfig":         ":*", // of an alias or a version
 	"lambda:GetAccountSettings":                         "*",
+	"lambda:GetAlias":                                   ".Arn",
 	"lambda:GetFunctionConcurrency":                     ".Arn",
 	"lambda:GetFunctionScalingConfig":                   ".Arn",
 	"lambda:GetProvisionedConcurrencyConfig":            ":*",

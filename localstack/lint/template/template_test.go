@@ -186,22 +186,6 @@ func TestPreflightHasItsRights(t *testing.T) {
 	}
 }
 
-// Every alarm is under "Alarms" in the operator's document, by the end of its name.
-func TestEveryAlarmHasItsLine(t *testing.T) {
-	t.Parallel()
-	_, section, found := strings.Cut(document(t, "docs/operations.md"), "\n## Alarms\n")
-	if !found {
-		t.Fatal("docs/operations.md has no section Alarms")
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	for name, alarm := range resources(t, "AWS::CloudWatch::Alarm") {
-		end := strings.TrimPrefix(child(child(alarm, "Properties"), "AlarmName").Value, "${AWS::StackName}-")
-		if !strings.Contains(section, "\n| `"+end+"` |") {
-			t.Errorf("%s: docs/operations.md has no line for `%s`", name, end)
-		}
-	}
-}
-
 // Every setting of the functions is described.
 func TestEverySettingIsDescribed(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,9 @@ package crowd
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flashsale/localstack/stampede/report"
@@ -78,11 +80,12 @@ func (s *shopper) ask(ctx context.Context) {
 	}
 }
 
-// insist repeats a call while the answer is busy.
+// insist repeats a call while the answer is busy and patience lasts. It is no page: its waits
+// do not grow.
 func (s *shopper) insist(ctx context.Context, call Call) Answer {
 	a := s.call(ctx, time.Now(), call)
-	for tries := 1; a.busy() && tries < maxTries && ctx.Err() == nil; tries++ {
-		a = s.call(ctx, s.again(a, tries), call)
+	for deadline := time.Now().Add(s.Patience); a.busy() && ctx.Err() == nil && time.Now().Before(deadline); {
+		a = s.call(ctx, s.again(a, 1), call)
 	}
 	return a
 }
@@ -142,44 +145,55 @@ func (s *shopper) miss(format string, args ...any) {
 
 // lastPresses lets shoppers who were refused as sold out press again, until all units
 // are gone and one hears "sold out" once more. Units come back when orders are
-// cancelled or given up, so the first refusals say nothing about what is left now.
-// A part knows only its own orders; there the first "sold out" is the last word.
+// cancelled or given up, some of them late, so a refusal says nothing about what is
+// left a moment later. A part does not know what the others' shoppers hold: it presses
+// for all its patience.
 func (c *crowd) lastPresses(ctx context.Context) {
-	refused := c.who(func(p *person) bool { return p.class == report.SoldOut })
-	for deadline := time.Now().Add(c.Patience); len(refused) > 0 && ctx.Err() == nil; {
-		left := 0
-		if c.Units > 0 && c.Parts == 1 {
-			left = c.Units - len(c.who(func(p *person) bool { return p.bought() && (p.state == "PENDING" || p.state == "PAID") }))
-		}
+	deadline := time.Now().Add(c.Patience)
+	refused := c.who((*person).refused)
+	for many := 1; len(refused) > 0 && ctx.Err() == nil; {
+		left := c.left()
 		if left < 0 { // oversold, which is bad enough
 			return
 		}
-		turn := refused[:min(len(refused), max(1, left))]
-		c.each(turn, func(s *shopper) { s.pressLast(ctx) })
-		// Who was refused again may try later, after the others.
-		refused = append(refused[len(turn):], turn...)
-		refusals := 0
-		for _, number := range turn {
-			if c.people[number/c.Parts].class == report.SoldOut {
-				refusals++
+		turn := refused[:min(len(refused), max(many, left))]
+		var heard atomic.Int64
+		c.each(turn, func(s *shopper) {
+			if s.pressLast(ctx) {
+				heard.Add(1)
 			}
+		})
+		// Who was refused again may try later, after the others.
+		refused = slices.DeleteFunc(append(refused[len(turn):], turn...), func(number int) bool { return !c.people[number/c.Parts].refused() })
+		if heard.Load() == 0 { // all bought: more may have come back
+			many *= 2
+			continue
 		}
-		if refusals < len(turn) {
-			refused = c.who(func(p *person) bool { return p.class == report.SoldOut })
-		}
-		if refusals > 0 && (left <= 0 || time.Now().After(deadline)) {
+		many = 1
+		if time.Now().After(deadline) || c.Parts == 1 && left == 0 {
 			c.record.Orders(func(o *report.Orders) { o.SoldOutLast = true })
 			return
 		}
-		if refusals > 0 && !sleepUntil(ctx, time.Now().Add(pollEvery/4)) {
+		if !sleepUntil(ctx, time.Now().Add(pollEvery/4)) {
 			return
 		}
 	}
 }
 
-func (s *shopper) pressLast(ctx context.Context) {
+func (p *person) refused() bool { return p.class == report.SoldOut }
+
+// left counts the units that no shopper holds; 0 where that is not known.
+func (c *crowd) left() int {
+	if c.Units == 0 || c.Parts > 1 {
+		return 0
+	}
+	return c.Units - len(c.who(func(p *person) bool { return p.bought() && (p.state == "PENDING" || p.state == "PAID") }))
+}
+
+// pressLast tells whether the shopper heard "sold out" again.
+func (s *shopper) pressLast(ctx context.Context) bool {
 	if ctx.Err() != nil {
-		return
+		return false
 	}
 	a := s.insist(ctx, Call{Action: Purchase, ID: s.item, Token: s.Token(s.number), Key: s.key + "-last", Pass: s.pass})
 	if a.Code == 202 {
@@ -195,4 +209,5 @@ func (s *shopper) pressLast(ctx context.Context) {
 	if s.bought() {
 		s.look(ctx)
 	}
+	return done && class == report.SoldOut
 }

@@ -47,6 +47,10 @@ type Config struct {
 	Rows func(ctx context.Context) (int, error)
 	// System asks for the system's own account, once all is over. Nil: there is none.
 	System func(ctx context.Context) (*report.System, error)
+	// Neighbour tells how the shop's other work went since it was asked last, and Quiet how
+	// it went before the sale. Nil: there is none.
+	Neighbour func() report.Rounds
+	Quiet     report.Rounds
 
 	Notes []string
 	Out   io.Writer // a line a second; nil is silent
@@ -66,7 +70,9 @@ type crowd struct {
 	due     []time.Duration // when shoppers arrive, after the opening
 	inside  atomic.Int64    // of those
 
-	auditing bool // the rush is over
+	over     chan struct{}  // closed when all have had their turn
+	staying  sync.WaitGroup // shoppers who only look at their orders
+	auditing bool           // the rush is over
 }
 
 // A person is what is remembered of a shopper.
@@ -93,6 +99,7 @@ func Run(ctx context.Context, cfg Config, target Target) (*report.Report, error)
 	numbers, arrivals := cfg.schedule()
 	c := &crowd{
 		Config: cfg, target: target, presses: newPlaces(cfg.InFlight), others: newPlaces(cfg.InFlight), people: make([]person, len(numbers)),
+		over: make(chan struct{}),
 		item: strconv.FormatInt(cfg.Item, 10), sale: strconv.FormatInt(cfg.Sale, 10),
 		record: report.NewRecorder(report.Report{
 			Way: cfg.Way, Target: cfg.Target, Parts: []string{fmt.Sprintf("%d/%d", cfg.Part, cfg.Parts)}, Seed: cfg.Seed,
@@ -111,7 +118,8 @@ func Run(ctx context.Context, cfg Config, target Target) (*report.Report, error)
 	if c.Rows != nil {
 		watchers.Go(func() { c.watch(watching) })
 	}
-	c.rush(ctx, numbers, arrivals)
+	c.awaitFirst(ctx)
+	c.beside(func() { c.rush(ctx, numbers, arrivals) })
 	c.say("all have had their turn; counting")
 	c.auditing = true
 	c.audit(ctx)
@@ -152,6 +160,8 @@ func (c *crowd) rush(ctx context.Context, numbers []int32, arrivals []time.Durat
 		living.Go(func() { c.live(ctx, int(number), arrived) })
 	}
 	living.Wait()
+	close(c.over)
+	c.staying.Wait()
 }
 
 // leaveOutside accounts for those who had no time to arrive.

@@ -67,9 +67,16 @@ func (s *shopper) admit(ctx context.Context) {
 	if !s.Lottery || s.pass != "" {
 		return
 	}
-	a := s.insist(ctx, Call{Action: Admission, ID: s.sale, Token: s.Token(s.number)})
-	if a.Code == 200 {
-		s.pass, s.turn = a.Pass, a.NotBefore
+	wanted := time.Now()
+	for tries := 1; tries <= maxTries && ctx.Err() == nil; tries++ {
+		a := s.call(ctx, wanted, Call{Action: Admission, ID: s.sale, Token: s.Token(s.number)})
+		if a.Code == 200 {
+			s.pass, s.turn = a.Pass, a.NotBefore
+		}
+		if !a.busy() {
+			return
+		}
+		wanted = s.again(a, tries)
 	}
 }
 

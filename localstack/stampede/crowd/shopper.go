@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	maxTries  = 20 // as the page
-	pollEvery = time.Second
-	longWait  = 5 * time.Second // between tries, unless the answer says longer
+	maxTries    = 12 // as the page
+	cancelTries = 4
+	pollEvery   = time.Second
+	stayEvery   = 2 * time.Second // once the order can be paid
 )
 
 // A shopper is a person inside.
@@ -45,6 +46,7 @@ func (c *crowd) live(ctx context.Context, number int, arrived time.Time) {
 	s.unknown, s.told = s.doubted.Load(), s.came.Load()
 	if s.order != "" && s.follow(ctx) {
 		s.end(ctx)
+		c.staying.Go(func() { s.stay(ctx) })
 	}
 }
 
@@ -109,8 +111,8 @@ func (s *shopper) again(a Answer, tries int) time.Time {
 		}
 		return at.Add(s.upTo(time.Second)) // as late as the page's next look at the sale
 	}
-	backoff := min(200*time.Millisecond<<tries, longWait)
-	return now.Add(max(a.RetryAfter, backoff)).Add(s.upTo(500 * time.Millisecond))
+	step := time.Second << min(tries-1, 3)
+	return now.Add(max(a.RetryAfter, step/2)).Add(s.upTo(step / 2))
 }
 
 func (s *shopper) upTo(d time.Duration) time.Duration { return time.Duration(s.rand.Int64N(int64(d))) }
@@ -199,6 +201,21 @@ func (s *shopper) follow(ctx context.Context) bool {
 	}
 }
 
+// stay goes on polling as the page does, until the order has ended or all have had their turn.
+func (s *shopper) stay(ctx context.Context) {
+	for s.must != "CANCELLED" {
+		select {
+		case <-time.After(stayEvery):
+		case <-s.over:
+			return
+		}
+		a := s.call(ctx, time.Now(), Call{Action: Status, ID: s.order, Token: s.Token(s.number)})
+		if ctx.Err() != nil || !a.busy() && (a.Code != 200 || !s.isOwn(a) || a.Status != "PENDING") {
+			return
+		}
+	}
+}
+
 // isOwn checks that the answer is about the own order, item and sale.
 func (s *shopper) isOwn(a Answer) bool {
 	if a.OrderID == s.order && (a.ItemID == s.Item || a.ItemID == 0) && a.SaleID == s.Sale {
@@ -244,7 +261,7 @@ func (s *shopper) pay(ctx context.Context, wanted time.Time) {
 }
 
 func (s *shopper) cancel(ctx context.Context, wanted time.Time) {
-	for tries := 1; tries <= maxTries; tries++ {
+	for tries := 1; tries <= cancelTries; tries++ {
 		a := s.call(ctx, wanted, Call{Action: Cancel, ID: s.order, Token: s.Token(s.number)})
 		if a.Code == 200 && s.isOwn(a) && a.Status == "CANCELLED" {
 			s.must = "CANCELLED"

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"flashsale/localstack/stampede/report"
 )
 
 // look is how often rows are counted: the precision of the last row's time.
@@ -19,6 +21,23 @@ func (c *crowd) watch(ctx context.Context) {
 			c.record.Written(rows-seen, time.Now())
 			seen = rows
 		}
+	}
+}
+
+// beside lets the rush pass and notes how the shop's other work went meanwhile.
+func (c *crowd) beside(rush func()) {
+	if c.Neighbour == nil {
+		rush()
+		return
+	}
+	c.Neighbour() // what was before is not the rush's
+	rush()
+	c.record.Neighbour(report.Neighbour{Quiet: c.Quiet, Rush: c.Neighbour()})
+}
+
+func (c *crowd) awaitFirst(ctx context.Context) {
+	if len(c.due) > 0 {
+		sleepUntil(ctx, c.Opens.Add(c.due[0]))
 	}
 }
 

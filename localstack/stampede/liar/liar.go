@@ -44,10 +44,14 @@ const (
 	// No lies: networks and overloaded systems do so.
 	Flaky   Lie = "does the work and loses the answer"
 	GivesUp Lie = "gives a purchase up and shows it as rejected"
+	Late    Lie = "has a cancelled unit on sale again only after a while"
 
 	// Draws is honest, and draws lots as the two that lie about passes do.
 	Draws Lie = "draws lots"
 )
+
+// late is that while.
+const late = 1500 * time.Millisecond
 
 // turns is when the last shopper's begins, after asking for a pass.
 const turns = 4 * time.Second
@@ -66,6 +70,7 @@ type Shop struct {
 
 type order struct {
 	id, key, status string
+	cancelled       time.Time
 	asked           int
 	odd             bool // the one that is lied about
 }
@@ -84,7 +89,7 @@ func (s *Shop) Held() (n int) {
 
 func (s *Shop) held() (n int) {
 	for _, o := range s.orders {
-		if o.status == "PENDING" || o.status == "PAID" {
+		if o.status == "PENDING" || o.status == "PAID" || s.lie == Late && time.Since(o.cancelled) < late {
 			n++
 		}
 	}
@@ -248,7 +253,7 @@ func (s *Shop) cancel(shopper, id string) (int, fields) {
 		return 409, fields{"error": "ORDER_NOT_CANCELLABLE"}
 	}
 	if s.lie != ForgetsCancel {
-		o.status = "CANCELLED"
+		o.status, o.cancelled = "CANCELLED", time.Now()
 	}
 	return 200, fields{"orderId": id, "status": "CANCELLED", "itemId": Item, "saleId": Sale}
 }

@@ -76,6 +76,9 @@ func (r *Report) Summarize(out io.Writer) {
 		say("row number %s was seen %s after the opening", grouped(n), at)
 	}
 	say("at most %s purchases sent and %s refused in a second", grouped(r.Timeline.busiest(Sent)), grouped(r.Timeline.busiest(SeenSoldOut, SeenEarly)))
+	if n := r.Neighbour; n != nil {
+		say("the shop's other work on the same PostgreSQL, p95 of a round: quiet %s; in the rush %s", n.Quiet, n.Rush)
+	}
 	for _, example := range r.Examples {
 		say("example: %s", example)
 	}

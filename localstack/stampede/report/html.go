@@ -136,7 +136,7 @@ func (r *Report) parameters() []tile {
 		admitted = "by lottery, each at the own turn"
 	}
 	share := func(s float64) string { return plain(100*s) + " %" }
-	return []tile{
+	parameters := []tile{
 		{r.OpensAt.Format(time.RFC3339), "opening"},
 		{units, "units"},
 		{strings.Join(r.Parts, ", "), "parts"},
@@ -148,4 +148,10 @@ func (r *Report) parameters() []tile {
 		{share(h.Pay), "of those with an order pay"},
 		{share(h.Cancel), "of those with an order cancel"},
 	}
+	if n := r.Neighbour; n != nil {
+		parameters = append(parameters,
+			tile{n.Quiet.String(), "p95 of a round of the shop's other work on the same PostgreSQL, before the sale"},
+			tile{n.Rush.String(), "the same in the rush"})
+	}
+	return parameters
 }

@@ -58,8 +58,9 @@ func (r *Report) Judge() {
 		undersold = max(0, r.Units-active)
 	}
 	missing, err := missingParts(r.Parts)
-	whole := err == nil && len(missing) == 0 // a part does not know what the others have bought
-	judge("Nothing undersold", r.Units > 0 && whole, undersold == 0, "%d units left while shoppers hear “sold out”", undersold)
+	whole := err == nil && len(missing) == 0          // a part does not know what the others have bought
+	heard := o.SoldOutLast || r.Classes[SoldOut] == 0 // else nobody was there to hear it last
+	judge("Nothing undersold", r.Units > 0 && whole && heard, undersold == 0, "%d units left while shoppers hear “sold out”", undersold)
 
 	strange := r.strange()
 	judge("No strange answers", true, len(strange) == 0 && r.Classes[Failed] == 0, "%s", orNone(strange))

@@ -18,6 +18,7 @@ func Merge(parts ...*Report) (*Report, error) {
 		Way: first.Way, Target: first.Target, Seed: first.Seed, OpensAt: first.OpensAt, Lottery: first.Lottery, Units: first.Units, Habits: first.Habits,
 	})
 	all := &r.report
+	all.Orders.SoldOutLast = true
 	for _, p := range parts {
 		if err := all.add(p); err != nil {
 			return nil, err
@@ -51,7 +52,7 @@ func (r *Report) add(p *Report) error {
 	o.Double += q.Double
 	o.Undone += q.Undone
 	o.Early += q.Early
-	o.SoldOutLast = o.SoldOutLast || q.SoldOutLast
+	o.SoldOutLast = o.SoldOutLast && q.SoldOutLast // what one part gave back another must have pressed for
 	o.IDs = append(o.IDs, q.IDs...)
 	o.AcceptedMs = append(o.AcceptedMs, q.AcceptedMs...)
 	o.WrittenMs = append(o.WrittenMs, q.WrittenMs...)

@@ -21,6 +21,11 @@ func TestPage(t *testing.T) {
 	bad.Examples = []string{`shopper 1: <b>&"'`}
 	bad.Notes = []string{"</style>"}
 	bad.Judge()
+	beside := whole()
+	beside.Neighbour = &report.Neighbour{
+		Quiet: report.Rounds{Done: 200, P95: report.Duration(1500 * time.Microsecond), Longest: report.Duration(2 * time.Millisecond)},
+		Rush:  report.Rounds{Failed: 7},
+	}
 	empty := report.NewRecorder(report.Report{OpensAt: opening, Parts: []string{"1/1"}}).Close(nil)
 	for name, test := range map[string]struct {
 		report *report.Report
@@ -28,6 +33,7 @@ func TestPage(t *testing.T) {
 	}{
 		"kept":   {again(t, whole()), []string{"All promises kept", "202 number 40", "row number 40", "p99.99"}},
 		"broken": {bad, []string{"A promise broke", "3 lost", "&lt;b&gt;"}},
+		"beside": {again(t, beside), []string{"1.50 ms, the longest of 200 2.00 ms, 0 failed", "no round, 7 failed"}},
 		"empty":  {empty, []string{"A promise broke"}},
 	} {
 		t.Run(name, func(t *testing.T) {

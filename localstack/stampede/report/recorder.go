@@ -139,6 +139,13 @@ func sum(counts []int) (n int) {
 	return n
 }
 
+// Neighbour tells how the shop's other work went.
+func (r *Recorder) Neighbour(n Neighbour) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Neighbour = &n
+}
+
 // Close ends the report and judges it. system may be nil.
 func (r *Recorder) Close(system *System, notes ...string) *Report {
 	r.mu.Lock()

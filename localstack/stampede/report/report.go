@@ -3,7 +3,9 @@
 //
 // It promises that parts merge exactly: counts add up, order ids are compared across
 // parts, and histograms keep every value's bucket. So the verdict on merged parts is
-// the one that a single run would have got.
+// the one that a single run would have got, but for one promise: how many units are
+// left no part sees, so each presses on for all its patience, and what was undersold is
+// judged only if every part heard "sold out" to its end.
 package report
 
 import (
@@ -50,7 +52,8 @@ type Report struct {
 	Classes   map[Class]int     `json:"classes"`
 	Answers   map[string]int    `json:"answers"` // of all calls, such as "POST 410 SOLD_OUT"
 	Orders    Orders            `json:"orders"`
-	System    *System           `json:"system"` // null: the system was not asked
+	System    *System           `json:"system"`    // null: the system was not asked
+	Neighbour *Neighbour        `json:"neighbour"` // null: there was none
 	Timeline  Timeline          `json:"timeline"`
 	Latencies map[Kind]*Latency `json:"latencies"`
 	Examples  []string          `json:"examples"` // some of what broke
@@ -97,8 +100,8 @@ type Orders struct {
 	Undone  int `json:"undone"`  // payments or cancels that were accepted and did not last
 	Early   int `json:"early"`   // 202s before the shopper's turn in the lottery
 
-	// SoldOutLast tells that after the rush a shopper pressed once more and heard
-	// "sold out": whatever was left then was undersold.
+	// SoldOutLast tells that after the rush shoppers pressed once more and the last
+	// heard "sold out": whatever was left then was undersold.
 	SoldOutLast bool `json:"soldOutLast"`
 
 	AcceptedMs []int64 `json:"acceptedMs"` // when each shopper's first 202 came, read or not, after the opening; ascending

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ func half(t *testing.T, part int) *report.Report {
 	for i := part - 1; i < shoppers; i += 2 {
 		play(r, i)
 	}
-	r.Orders(func(o *report.Orders) { o.SoldOutLast = part == 1 })
+	r.Orders(func(o *report.Orders) { o.SoldOutLast = true })
 	return again(t, r.Close(nil))
 }
 
@@ -119,6 +120,15 @@ func TestMerge(t *testing.T) {
 			t.Errorf("got %v, %v, want it broken", got.Promises, err)
 		}
 	})
+	t.Run("a part that did not hear the end", func(t *testing.T) {
+		t.Parallel()
+		two := half(t, 2)
+		two.Orders.SoldOutLast = false
+		two.Orders.Ends["PENDING"]--
+		if got, err := report.Merge(half(t, 1), two); err != nil || got.Broken || judged(got, "Nothing undersold") {
+			t.Errorf("got %+v, %v; want what was undersold unseen", got.Promises, err)
+		}
+	})
 	t.Run("what does not belong together", func(t *testing.T) {
 		t.Parallel()
 		for name, spoil := range map[string]func(*report.Report){
@@ -161,6 +171,10 @@ func broke(r *report.Report, promise string) bool {
 		}
 	}
 	return false
+}
+
+func judged(r *report.Report, promise string) bool {
+	return slices.ContainsFunc(r.Promises, func(p report.Promise) bool { return p.Name == promise && p.Judged })
 }
 
 func TestJudge(t *testing.T) {
@@ -224,6 +238,26 @@ func TestJudge(t *testing.T) {
 		for _, p := range r.Promises {
 			if (p.Name == "Never one too many" || p.Name == "Nothing undersold") == p.Judged {
 				t.Errorf("%s: judged %t", p.Name, p.Judged)
+			}
+		}
+	})
+	t.Run("undersold is judged by who heard it last", func(t *testing.T) {
+		t.Parallel()
+		for name, test := range map[string]struct {
+			spoil  func(*report.Report)
+			judged bool
+		}{
+			"the last one refused":       {func(*report.Report) {}, true},
+			"nobody heard it to the end": {func(r *report.Report) { r.Orders.SoldOutLast = false }, false},
+			"nobody was refused": {func(r *report.Report) {
+				r.Orders.SoldOutLast = false
+				r.Classes[report.Closed], r.Classes[report.SoldOut] = r.Classes[report.SoldOut], 0
+			}, true},
+		} {
+			r := again(t, whole())
+			test.spoil(r)
+			if r.Judge(); r.Broken || judged(r, "Nothing undersold") != test.judged {
+				t.Errorf("%s: broken %t, judged %t; want false, %t", name, r.Broken, !test.judged, test.judged)
 			}
 		}
 	})

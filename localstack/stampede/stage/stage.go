@@ -43,6 +43,8 @@ type Stage struct {
 	login        func(ctx context.Context, n int, out io.Writer) ([]string, error)
 	administer   func(ctx context.Context, request map[string]any, into any) error
 	pay          func(ctx context.Context, orderID string) bool
+	fare         func() report.Rounds // of the neighbour since the last call; nil: nobody moved in
+	quiet        report.Rounds        // of the same, before the sale
 
 	sale, item int64
 	lottery    bool
@@ -117,6 +119,7 @@ func (s *Stage) Attract(cfg crowd.Config) (crowd.Config, crowd.Target) {
 	cfg.Way, cfg.Target = s.way, s.address
 	cfg.Sale, cfg.Item, cfg.Lottery = s.sale, s.item, s.lottery
 	cfg.Pay, cfg.Rows, cfg.System = s.pay, s.rows, s.System
+	cfg.Neighbour, cfg.Quiet = s.fare, s.quiet
 	return cfg, s.target
 }
 

@@ -27,12 +27,15 @@ func TestStampede(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(own.Close)
+	if err := own.MoveIn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	shoptest.OwnCatalog(t, own.Shop.Redis)
 	tokens, err := own.Login(t.Context(), shoppers, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opens := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
+	opens := time.Now().Add(5 * time.Second).Truncate(time.Millisecond) // all fetch their passes before
 	if err := own.Start(t.Context(), units, opens, lottery); err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +62,9 @@ func TestStampede(t *testing.T) {
 	if r.Orders.Ends["PAID"] == 0 || r.Orders.Ends["CANCELLED"] == 0 || r.Answers["POST 403 SALE_NOT_OPEN"] == 0 || r.Answers["POST 410 SOLD_OUT"] == 0 ||
 		r.Answers["POST 403 ADMISSION_REQUIRED"] == 0 || r.Answers["PASS 200"] < shoppers {
 		t.Errorf("ends %v, answers %v; want some paid, cancelled, too early, before their turn, sold out, and a pass for each", r.Orders.Ends, r.Answers)
+	}
+	if n := r.Neighbour; n == nil || n.Quiet.Done == 0 || n.Rush.Done == 0 || n.Rush.P95 == 0 || n.Rush.Longest < n.Rush.P95 || n.Rush.Failed > 0 {
+		t.Errorf("the shop's other work: %+v, want rounds before the rush and in it", n)
 	}
 	if got, want := len(r.Orders.WrittenMs), r.System.Total()-r.System.Rows["REJECTED"]; got != want {
 		t.Errorf("rows: seen %d, the system has %d", got, want)

@@ -27,8 +27,8 @@ const (
 func Signer() *sigv4.Signer { return sigv4.New(Region, KeyID, Secret, Session, time.Now) }
 
 // Serve starts AWS, all services at one address. It answers what answer says of a
-// request, by the service that it is signed for and its X-Amz-Target or path, with
-// ?Marker=… for a further page: a status and a body. What is not signed well is refused.
+// request, by the service that it is signed for and its X-Amz-Target or path with query: a
+// status and a body. What is not signed well is refused.
 func Serve(t testing.TB, answer func(service, what string, body []byte) (status int, text string)) (address string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,10 +44,7 @@ func Serve(t testing.TB, answer func(service, what string, body []byte) (status 
 		}
 		what := r.Header.Get("X-Amz-Target")
 		if what == "" {
-			what = r.URL.Path
-			if marker := r.URL.Query().Get("Marker"); marker != "" {
-				what += "?Marker=" + marker
-			}
+			what = r.URL.RequestURI()
 		}
 		status, text := answer(service, what, body)
 		w.WriteHeader(status)
