@@ -5,7 +5,6 @@ package neighbour
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -75,35 +74,22 @@ func (n *Business) trade(ctx context.Context, i int) error {
 // During is the 95th percentile of a round while that time passes.
 func (n *Business) During(ctx context.Context, d time.Duration) time.Duration {
 	_ = sleep(ctx, d)
-	return n.take()
+	return n.Take().P95
 }
 
 // Since is the rounds' 95th percentile since the last look, as a multiple of what it was when all
-// was calm.
+// was calm, and the longest round, in which a stall shows.
 func (n *Business) Since(calm time.Duration) string {
-	p95 := n.take()
-	if p95 == 0 || calm == 0 {
+	r := n.Take()
+	if r.P95 == 0 || calm == 0 {
 		return "-"
 	}
-	text := fmt.Sprintf("%.1f × %.1f ms", float64(p95)/float64(calm), float64(calm)/float64(time.Millisecond))
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.away > 0 {
-		text += fmt.Sprintf(", %d failed", n.away)
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	text := fmt.Sprintf("%.1f × %.1f ms, longest %.0f ms", float64(r.P95)/float64(calm), ms(calm), ms(r.Longest))
+	if r.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", r.Failed)
 	}
 	return text
-}
-
-func (n *Business) take() time.Duration {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	times := n.times
-	n.times = nil
-	if len(times) == 0 {
-		return 0
-	}
-	slices.Sort(times)
-	return times[len(times)*95/100]
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

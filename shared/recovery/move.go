@@ -103,6 +103,10 @@ func plan(levels []stock.ShardReport) (moves []move, vain []sale.ItemID) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(units)) {
+		// What the comparison of both sides would take from a shard must not be another's by then.
+		if slices.ContainsFunc(levels, func(l stock.ShardReport) bool { return slices.Contains(l.Doubts, id) }) {
+			continue
+		}
 		left := units[id]
 		var needy []int
 		for shard, level := range levels {

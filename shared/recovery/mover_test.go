@@ -170,3 +170,24 @@ func TestTypedStockDoesNotMove(t *testing.T) {
 	b.pass(t, sl)
 	b.wantStock(t, sl, 0, 0, 0)
 }
+
+// TestDoubtDoesNotMove has an item in doubt: until both sides were compared, what a shard has of it
+// may be other shoppers', and in another shard nobody would know.
+func TestDoubtDoesNotMove(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	sl := b.openShards(t, 2, 10)
+	if won := b.try(t, sl, 0, homed(sl, 0, 6)...); len(won) != 5 {
+		t.Fatalf("sold: got %d, want 5", len(won))
+	}
+	doubt := "doubt:" + strconv.FormatInt(int64(sl.Items[0].ID), 10)
+	b.Redis.HSet(t.Context(), b.shardKey(t, sl, 0, "meta"), doubt, "1")
+	if n := b.move(t, sl); n != 0 {
+		t.Errorf("moved in doubt: got %d, want nothing", n)
+	}
+	b.wantStock(t, sl, 0, 0, 5)
+	b.Redis.HDel(t.Context(), b.shardKey(t, sl, 0, "meta"), doubt)
+	if n := b.move(t, sl); n == 0 {
+		t.Error("moved afterwards: got nothing, want what was wished for")
+	}
+}

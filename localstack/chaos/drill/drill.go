@@ -54,7 +54,6 @@ const (
 	none      excuse = iota
 	forgotten        // as many as there are 202s that its successor, or an older copy, did not know of
 	deleted          // second ones of shoppers whose first hold was deleted, and one for each unit that a deleted hold had without a row
-	damaged          // those acknowledged between the typing of units and its repair
 )
 
 const (

@@ -98,7 +98,7 @@ func (r *Row) settle(ctx context.Context, s *stage, over time.Time) {
 		r.Stranded = units - last.active() - max(0, last.Items[0].Stock)
 	}
 	s.paying.Wait()
-	if err := r.judge(ctx, s, over); err != nil {
+	if err := r.judge(ctx, s); err != nil {
 		r.broken("no verdict: %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func (r *Row) broken(format string, args ...any) {
 }
 
 // judge compares what the shoppers were told with the rows.
-func (r *Row) judge(ctx context.Context, s *stage, over time.Time) error {
+func (r *Row) judge(ctx context.Context, s *stage) error {
 	rows, err := s.rows(ctx)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (r *Row) judge(ctx context.Context, s *stage, over time.Time) error {
 	unseen, active := 0, map[string]string{}
 	l := s.sales.sofar() // nobody presses any more
 	r.Acknowledged = len(l.accepted)
-	r.Explained = s.explained(l.accepted, rows, over)
+	r.Explained = s.explained(l.accepted, rows)
 	for id, told := range l.accepted {
 		o, ok := rows[id]
 		switch {
@@ -226,20 +226,15 @@ func (s *stage) unaware(ctx context.Context, tokens map[string]string) (int, err
 }
 
 // explained counts the 202s that may be false.
-func (s *stage) explained(accepted map[string]receipt, rows map[string]orderRow, over time.Time) (n int) {
+func (s *stage) explained(accepted map[string]receipt, rows map[string]orderRow) int {
 	switch s.explains {
 	case forgotten: // whoever had the unit first, or who got it again
 		return s.forgot(accepted, rows)
 	case deleted:
 		return secondOrders(accepted) + s.unwritten
-	case damaged:
-		for _, told := range accepted {
-			if told.at.After(s.struck.Add(-time.Second)) && told.at.Before(over.Add(2*s.setup.Tick)) {
-				n++
-			}
-		}
+	default:
+		return 0
 	}
-	return n
 }
 
 // orderRow is an order as PostgreSQL has it.
