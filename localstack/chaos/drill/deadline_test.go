@@ -14,8 +14,8 @@ func TestDeadlines(t *testing.T) {
 	park := park(t)
 	log := slog.New(slog.DiscardHandler)
 	const (
-		budget = 2 * time.Second       // of a purchase
-		atOnce = 50 * time.Millisecond // a refusal that asks nobody, or Redis alone
+		budget = 2 * time.Second        // of a purchase
+		atOnce = 250 * time.Millisecond // a refusal that asks nobody, or Redis alone: no server that is away is given up so early
 	)
 	for name, want := range map[string]struct {
 		buys, cold, soldOut, later, coldSoldOut int           // the only answer that may come
