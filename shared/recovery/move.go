@@ -57,6 +57,29 @@ func (k *Keeper) moveAll(ctx context.Context, shards stock.Shards) (moved int, e
 			return 0, err
 		}
 	}
+	return k.carry(ctx, shards, moves)
+}
+
+// cover brings shards that are below zero what they owe of items in doubt, and tells whether that
+// is done. Once the doubt is lifted those units would be sold where they are.
+func (k *Keeper) cover(ctx context.Context, shards stock.Shards, items []sale.ItemID) (bool, error) {
+	if shards.N == 1 {
+		return true, nil
+	}
+	levels, err := k.Stock.Levels(ctx, shards)
+	if err != nil || slices.ContainsFunc(levels, resting) {
+		return err == nil, err // a sale that rests sells nothing; what it owes moves once it does
+	}
+	moves, units := owing(levels, items), 0
+	for _, m := range moves {
+		units += m.units
+	}
+	moved, err := k.carry(ctx, shards, moves)
+	return moved == units, err
+}
+
+// carry makes the moves, until one is not done, and tells how many units went.
+func (k *Keeper) carry(ctx context.Context, shards stock.Shards, moves []move) (moved int, err error) {
 	if len(moves) == 0 {
 		return 0, nil
 	}
@@ -133,6 +156,28 @@ func plan(levels []stock.ShardReport) (moves []move, vain []sale.ItemID) {
 		}
 	}
 	return moves, vain
+}
+
+// owing plans for items in doubt: only what a shard has less than nothing of comes.
+func owing(levels []stock.ShardReport, items []sale.ItemID) (moves []move) {
+	for _, id := range items {
+		left := make([]int64, len(levels))
+		for shard, level := range levels {
+			left[shard] = level.Items[id].Stock
+		}
+		for to := range left {
+			for left[to] < 0 {
+				from := richest(left, nil)
+				if from < 0 {
+					break
+				}
+				n := min(-left[to], left[from])
+				moves = append(moves, move{id, from, to, int(n)})
+				left[from], left[to] = left[from]-n, left[to]+n
+			}
+		}
+	}
+	return moves
 }
 
 // richest is the shard with the most units, or -1 if none has any.

@@ -191,3 +191,31 @@ func TestDoubtDoesNotMove(t *testing.T) {
 		t.Error("moved afterwards: got nothing, want what was wished for")
 	}
 }
+
+// TestDoubtIsCovered has units that a shard only seemed to have, and that moved before anybody was in
+// doubt. When the rows' holds are back it owes them, and they must not be on sale in the other shard.
+func TestDoubtIsCovered(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	sl := b.openShards(t, 2, 10)
+	sold := append(b.try(t, sl, 0, homed(sl, 0, 5)...), b.try(t, sl, 0, homed(sl, 1, 6)...)...)
+	if len(sold) != 10 {
+		t.Fatalf("sold: got %d, want 10", len(sold))
+	}
+	b.writes(t, sl, sold)
+	item := strconv.FormatInt(int64(sl.Items[0].ID), 10)
+	b.Redis.HDel(t.Context(), b.shardKey(t, sl, 0, "holds"), sold[0].UserID, sold[1].UserID)
+	b.Redis.HIncrBy(t.Context(), b.shardKey(t, sl, 0, "stock"), item, 2)
+	b.move(t, sl)
+	b.wantStock(t, sl, 0, 1, 1)
+	if err := b.Orders.Doubt(t.Context(), sl.ID, sl.Items[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.keeper.Reconcile(t.Context(), &sl); err != nil {
+		t.Fatal(err)
+	}
+	b.wantStock(t, sl, 0, 0, 0)
+	if settings, err := b.Orders.Settings(t.Context(), sl.ID); err != nil || len(settings.Doubts) > 0 {
+		t.Errorf("settings: got %+v, %v, want no doubt", settings, err)
+	}
+}

@@ -51,7 +51,11 @@ func (k *Keeper) Reconcile(ctx context.Context, s *sale.Sale) (Reconciled, error
 		miscounted, err = k.Orders.RecountSold(ctx, s.ID, "stockkeeper")
 		sum.Repaired += miscounted
 	}
-	if err == nil && len(settings.Doubts) > 0 {
+	covered := len(settings.Doubts) > 0
+	if err == nil && covered {
+		covered, err = k.cover(ctx, stock.Of(s), settings.Doubts)
+	}
+	if err == nil && covered {
 		// Only doubts of the settings read first: a later one waits for its own pass.
 		err = k.Orders.LiftDoubts(ctx, s.ID, settings.Version, "stockkeeper")
 	}
