@@ -36,11 +36,18 @@ func TestRebuildBesideAnotherSale(t *testing.T) {
 	if err := log.Publish(t.Context(), sold); err != nil {
 		t.Fatal(err)
 	}
-	mine := ends()
+	first := ends()
 	busy := b.Open(t, 10)
 	for b.publish(t, log, busy); used(ends()) < 2; b.publish(t, log, busy) {
 		busy = b.Open(t, 10) // its records lie in the lost sale's partition
 	}
+	var mine kadm.Offsets // of the lost sale's partition, with what the loop above put there
+	first.Each(func(was kadm.Offset) {
+		if was.At > 0 {
+			end, _ := ends().Lookup(topic, was.Partition)
+			mine.Add(end)
+		}
+	})
 	b.wipe(t, lost)
 
 	over, selling := make(chan struct{}), make(chan error, 1)
