@@ -20,6 +20,15 @@ func (l *tape) mark(context.Context, []sale.ItemID) (func(context.Context) (bool
 	return func(context.Context) (bool, error) { return l.written.Load() >= until, nil }, nil
 }
 
+// wiped is a sale that Redis has lost.
+func wiped(t *testing.T) (*bench, sale.Sale) {
+	t.Helper()
+	b := newBench(t)
+	sl := b.Open(t, 10)
+	b.wipe(t, sl)
+	return b, sl
+}
+
 // TestDrain has others write into the log all the time, and the writer behind them.
 func TestDrain(t *testing.T) {
 	t.Parallel()
@@ -37,9 +46,7 @@ func TestDrain(t *testing.T) {
 	}
 	t.Run("the mark of the first pass is kept", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t)
-		sl := b.Open(t, 10)
-		b.wipe(t, sl)
+		b, sl := wiped(t)
 		var log tape
 		b.keeper.Mark = log.mark
 		for written := range int64(3) {
@@ -53,9 +60,7 @@ func TestDrain(t *testing.T) {
 	})
 	t.Run("a pass waits for as long as a purchase may take", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t)
-		sl := b.Open(t, 10)
-		b.wipe(t, sl)
+		b, sl := wiped(t)
 		var log tape
 		log.end.Store(1)
 		b.keeper.Mark, b.keeper.UnderWay = log.mark, 2*time.Second
@@ -64,9 +69,7 @@ func TestDrain(t *testing.T) {
 	})
 	t.Run("a second loss after another keeper's rebuild has a mark of its own", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t)
-		sl := b.Open(t, 10)
-		b.wipe(t, sl)
+		b, sl := wiped(t)
 		var log tape
 		log.end.Store(1)
 		slow := &recovery.Keeper{Orders: b.Orders, Stock: b.Stock, Mark: log.mark}
@@ -102,9 +105,7 @@ func TestDrain(t *testing.T) {
 	})
 	t.Run("a keeper that begins anew marks anew", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t)
-		sl := b.Open(t, 10)
-		b.wipe(t, sl)
+		b, sl := wiped(t)
 		var log tape
 		log.end.Store(1)
 		b.keeper.Mark = log.mark

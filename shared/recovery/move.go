@@ -44,10 +44,7 @@ func (k *Keeper) Move(ctx context.Context, shards stock.Shards) (moved int, err 
 }
 
 func (k *Keeper) moveAll(ctx context.Context, shards stock.Shards) (moved int, err error) {
-	levels, err := k.Stock.Levels(ctx, shards)
-	if errors.Is(err, stock.ErrNotLoaded) || err == nil && slices.ContainsFunc(levels, resting) {
-		return 0, nil
-	}
+	levels, err := k.movable(ctx, shards)
 	if err != nil {
 		return 0, err
 	}
@@ -60,15 +57,25 @@ func (k *Keeper) moveAll(ctx context.Context, shards stock.Shards) (moved int, e
 	return k.carry(ctx, shards, moves)
 }
 
+// movable is what the shards have, and nothing while one of them is lost or rests: it sells nothing
+// then, and what it owes moves once it does.
+func (k *Keeper) movable(ctx context.Context, shards stock.Shards) ([]stock.ShardReport, error) {
+	levels, err := k.Stock.Levels(ctx, shards)
+	if errors.Is(err, stock.ErrNotLoaded) || err == nil && slices.ContainsFunc(levels, resting) {
+		return nil, nil
+	}
+	return levels, err
+}
+
 // cover brings shards that are below zero what they owe of items in doubt, and tells whether that
 // is done. Once the doubt is lifted those units would be sold where they are.
 func (k *Keeper) cover(ctx context.Context, shards stock.Shards, items []sale.ItemID) (bool, error) {
 	if shards.N == 1 {
 		return true, nil
 	}
-	levels, err := k.Stock.Levels(ctx, shards)
-	if err != nil || slices.ContainsFunc(levels, resting) {
-		return err == nil, err // a sale that rests sells nothing; what it owes moves once it does
+	levels, err := k.movable(ctx, shards)
+	if err != nil {
+		return false, err
 	}
 	moves, units := owing(levels, items), 0
 	for _, m := range moves {

@@ -60,7 +60,7 @@ func (k *Keeper) Reconcile(ctx context.Context, s *sale.Sale) (Reconciled, error
 		err = k.Orders.LiftDoubts(ctx, s.ID, settings.Version, "stockkeeper")
 	}
 	// A repair drops damaged settings.
-	if err == nil && (len(settings.Doubts) > 0 || sum.Repaired > 0) {
+	if err == nil && (covered || sum.Repaired > 0) {
 		err = k.Govern(ctx, s.ID)
 	}
 	if err != nil {
