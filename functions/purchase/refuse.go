@@ -14,9 +14,9 @@ import (
 )
 
 // refuse answers most of a crowd: an item that is not known, sold out, closed or
-// not open yet, to somebody who has not won, and calls without a bearer. It does so without network, without
-// checking a signature and, for tokens as providers write them, without allocating.
-// False: the event takes the full way, where the order of precedence is the same.
+// not open yet, to somebody who has not won, and calls without a bearer. It does so
+// without network, without checking a signature and, for tokens as providers write
+// them, without allocating. False: the event takes the full way, where the order of precedence is the same.
 func (h *Handler) refuse(ctx context.Context, event []byte) ([]byte, bool) {
 	start := time.Now()
 	g, plain := apigw.Look(event)

@@ -1,10 +1,8 @@
 package forecast_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"flashsale/localstack/capacity/forecast"
 )
@@ -89,20 +87,9 @@ func TestColdEnvironmentsLogIn(t *testing.T) {
 // TestPreflightPeak: what preflight is to be asked for is each way's own.
 func TestPreflightPeak(t *testing.T) {
 	t.Parallel()
-	prices, err := forecast.ReadPrices("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := forecast.New(forecast.Question{Peak: 300_000, Items: 10_000, Spread: time.Minute}, measured, prices)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := f.Print(&out, prices); err != nil {
-		t.Fatal(err)
-	}
-	if want := "  first-come: \"peak\":300000\n"; !strings.Contains(out.String(), want) {
-		t.Errorf("it does not say %q:\n%s", want, out.String())
+	f, text := documented(t, measured)
+	if want := "  first-come: \"peak\":300000\n"; !strings.Contains(text, want) {
+		t.Errorf("it does not say %q:\n%s", want, text)
 	}
 	near(t, "the lottery's peak", f.Ways[2].Preflight, 500_000/60, 0.2)
 }
